@@ -1,0 +1,102 @@
+"""What applying a plan gives: the change set, and a summary that a report can show.
+
+Plain frozen data. The mover fills it, `verify.report` words it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from transforms.changes import ChangeSet
+from transforms.errors import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """One module that receives symbols."""
+
+    path: str
+    module: str
+    created: bool
+    symbols: tuple[str, ...]
+    copied: tuple[str, ...]  # helper statements that also stay in the source
+    imports: tuple[str, ...]  # derived import statements, one line each
+    lines: int  # lines of the whole module after the move
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change in a file that imports or names what moved.
+
+    `kind` is one of: `import`, `local import` (inside a function or class), `type-checking import`,
+    `guarded import`, `qualified name`, `string`, `entry point`, `documentation`, `star import`.
+    """
+
+    kind: str
+    line: int  # 1-based, in the file before the change
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A file outside the sources and destinations that the move changed."""
+
+    path: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something the mover leaves alone and a person should see."""
+
+    kind: str  # `dynamic import`, `string`, `patch of another global`, `notebook`, ...
+    place: Place
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChange:
+    """What a source module lost and what it now imports back."""
+
+    path: str
+    module: str
+    fate: str  # `kept`, `deleted`, `renamed to PATH`
+    removed_imports: tuple[str, ...]
+    imports_back: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Authored:
+    """Literal text that the plan brings: `lines` counts its added lines."""
+
+    path: str
+    lines: int
+    kind: str  # `file` or `edit`
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Wall-clock seconds of one phase: `search`, `parse`, `resolve`, `format`, `write`."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of `transforms.engine.apply`."""
+
+    changes: ChangeSet
+    sources: tuple[SourceChange, ...]
+    destinations: tuple[Destination, ...]
+    callers: tuple[Caller, ...]
+    authored: tuple[Authored, ...]
+    notes: tuple[Note, ...]
+    formatted: tuple[str, ...]  # `isort 7.0.0`, ... in the order they ran; empty for none
+    formatter_edits: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    phases: tuple[Phase, ...] = ()
+
+    @property
+    def authored_lines(self) -> int:
+        return sum(item.lines for item in self.authored)

@@ -1,0 +1,1 @@
+"""The judge: the command line, the report, and the proofs about a move."""

@@ -49,18 +49,24 @@ def filled_width(body: Body, indent: str, preferred: int) -> int | None:
     Filling means that each row holds as many names as fit. The preferred width wins if the rows
     could have been filled to it.
     """
+    lowest, highest = fill_range(body, indent)
+    widths = [width for width in (preferred, *WIDTHS) if lowest <= width <= highest]
+    return widths[0] if widths else None
+
+
+def fill_range(body: Body, indent: str) -> tuple[int, int]:
+    """The least and the greatest width to which the rows could have been filled."""
+    never = (1, 0)
     if body.leading_commas or any(row.tail.strip(" \t\\") or row.above for row in body.rows):
-        return None
+        return never
     if any("\n" in cell.text or "\r" in cell.text for cell in body.cells):
-        return None
+        return never
     lengths = physical_lengths(body, indent)
-    lowest = max(lengths)
     highest = 10_000
     for number, row in enumerate(body.rows[1:]):
         following = row.cells[0]
         highest = min(highest, lengths[number] + len(following.gap + following.text))
-    widths = [width for width in (preferred, *WIDTHS) if lowest <= width <= highest]
-    return widths[0] if widths else None
+    return max(lengths), highest
 
 
 def flowed(body: Body, cells: Sequence[Cell], indent: str, width: int) -> Body:

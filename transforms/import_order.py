@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from transforms.import_types import ImportedName, NameOrder
@@ -61,7 +62,7 @@ def name_key(order: NameOrder) -> Callable[[ImportedName], Key]:
 
 def is_sorted(keys: Sequence[Key]) -> bool:
     """Whether the keys never fall."""
-    return all(left <= right for left, right in zip(keys, keys[1:], strict=False))
+    return all(left <= right for left, right in pairwise(keys))
 
 
 def orders_of(names: Sequence[ImportedName]) -> tuple[NameOrder, ...]:

@@ -190,7 +190,7 @@ def parse_simple(text: str) -> Body | None:
 
 def parse_with_libcst(text: str) -> Body:
     """Read any import statement through LibCST. ValueError if the text is anything else."""
-    from transforms.import_tokens import tokens  # noqa: PLC0415 - LibCST takes 0.3 s to import
+    from transforms.import_tokens import tokens
 
     return _Builder(tokens(text)).body()
 

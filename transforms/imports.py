@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from transforms.import_edits import (
     cleaned,
+    fill_range,
     filled_width,
     flowed,
     insert_in_row,
@@ -121,6 +122,14 @@ class ImportStatement:
         return joined_comments(*filter(is_pragma, comments)).strip() or None
 
     @property
+    def fill_range(self) -> tuple[int, int]:
+        """The widths (characters, both inclusive) to which the rows could have been filled.
+
+        Empty (first above last) for rows that were arranged otherwise, or not at all.
+        """
+        return fill_range(self.body, self.indent)
+
+    @property
     def order(self) -> NameOrder | None:
         """The order that the names follow, None if they follow none."""
         found = orders_of(self.names)
@@ -160,12 +169,15 @@ class ImportStatement:
         added: Sequence[ImportedName],
         *,
         comments: Mapping[ImportedName, NameComments] | None = None,
+        style: ImportStyle | None = None,
     ) -> str:
         """The statement with these names too; names that it has already are left out.
 
         Sorted names stay sorted in the order they follow; otherwise the new ones are appended.
         ValueError for a star import, which can hold no other name.
         """
+        if style is not None:
+            return replace(self, style=style).with_names(added, comments=comments)
         if self.is_star:
             raise ValueError(f"a star import holds no other name: {self.text!r}")
         comments = comments or {}
@@ -349,11 +361,11 @@ def render_import(
     lead, head = ("", "import ") if module is None else ("from ", " import ")
     body = Body(lead, module or "", head, (Row(tuple(cells)),), tail=joined_comments(comment))
     statement = ImportStatement("", body, newline, indent, style)
-    if len(cells) == 1 and (single := known.get(listed[0])):
-        if not single.above or module is None or style.one_name_per_statement:
-            above = "".join(line + newline + indent for line in single.above)
-            body = replace(body, tail=joined_comments(single.trailing, comment))
-            return above + render(body, newline)
+    single = known.get(listed[0]) if len(cells) == 1 else None
+    if single and (not single.above or module is None or style.one_name_per_statement):
+        above = "".join(line + newline + indent for line in single.above)
+        body = replace(body, tail=joined_comments(single.trailing, comment))
+        return above + render(body, newline)
     if known or not statement._fits(body):
         body = statement._wrapped(body, known)
     return render(body, newline)
@@ -372,7 +384,7 @@ def _wrapped(
     inner = indent + style.indent_unit
     base = Body(body.lead, body.module, body.head, (Row((cells[0],), inner),), tail="")
     wrap = style.wrap
-    if not body.lead or wrap == "backslash" and not comments:
+    if not body.lead or (wrap == "backslash" and not comments):
         base = replace(base, rows=(Row((cells[0],)), Row((cells[0],), inner)))
         made = flowed(base, cells, indent, style.width)
         return replace(made, tail=joined_comments(comment))

@@ -1,0 +1,56 @@
+# Each target sets up what it needs by itself, from a bare clone, and does so once.
+#   make transform   needs the base install; REPO=DIR and REV=COMMIT choose a clone of SGLang
+#   PYTHON=python3.12 chooses the interpreter, VENV=DIR where the environment lies, ARGS=... is
+#   handed on.
+
+PYTHON ?= python3
+VENV ?= .venv
+PY = "$(VENV)/bin/python"
+PIP_INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL: # two installs into one environment would race
+.PHONY: help transform test lint bench clean
+
+help:
+	@echo "make transform   split a real module of SGLang from its plan, and check the result"
+	@echo "make test        run the tests (ARGS='-k word' chooses some)"
+	@echo "make lint        Ruff, its formatter, and mypy"
+	@echo "make bench       measure the mover beside rope"
+	@echo "make clean       remove the environment, caches and build/"
+
+transform: $(VENV)/base.stamp
+	@$(PY) -m verify.release $(if $(REPO),--repo "$(REPO)") $(if $(REV),--at "$(REV)")
+
+test: $(VENV)/dev.stamp
+	@$(PY) -m pytest $(ARGS)
+
+lint: $(VENV)/dev.stamp
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+
+bench: $(VENV)/dev.stamp
+	@$(PY) -m benchmarks.transforms $(ARGS)
+
+clean:
+	rm -rf "$(VENV)" build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# A half-made environment (no pip in it) is made anew; a good one is kept and brought up to date.
+define environment
+	@$(PYTHON) -c 'import sys; sys.exit("Repot needs CPython 3.10 or newer: make PYTHON=python3.12" \
+	  if sys.version_info < (3, 10) else 0)'
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear "$(VENV)"
+endef
+
+$(VENV)/base.stamp: pyproject.toml constraints.txt
+	$(environment)
+	@echo "installing Repot into $(VENV) ..." >&2
+	@$(PIP_INSTALL) -e .
+	@touch "$@"
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt
+	$(environment)
+	@echo "installing Repot and its tools into $(VENV) ..." >&2
+	@$(PIP_INSTALL) -e '.[dev]'
+	@touch "$(VENV)/base.stamp" "$@"

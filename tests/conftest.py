@@ -1,0 +1,103 @@
+"""What every test run shares: which tests it leaves out and says so, and a quiet environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+# A run inside a git hook would otherwise act on the repository that runs the hook, and a person's
+# own configuration would decide what tests see.
+_GIT_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
+_QUIET = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_AUTHOR_NAME": "Repot tests",
+    "GIT_AUTHOR_EMAIL": "tests@repot.invalid",
+    "GIT_COMMITTER_NAME": "Repot tests",
+    "GIT_COMMITTER_EMAIL": "tests@repot.invalid",
+}
+
+# Machines are shared and slow at times: no deadline. CI repeats itself; elsewhere chance explores.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT_OUT] = Counter()
+    for name in (*_GIT_PLACES, "NO_COLOR", "FORCE_COLOR", "REPOT_TRACEBACK"):
+        os.environ.pop(name, None)
+    os.environ.update(_QUIET)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what this machine cannot run, counted by reason."""
+    reasons: dict[str, str | None] = {}
+    kept, left_out = [], []
+    for item in items:
+        marks = [name for name in _NEEDS if item.get_closest_marker(name)]
+        for name in marks:
+            if name not in reasons:
+                reasons[name] = _NEEDS[name]()
+        missing = next((name for name in marks if reasons[name]), None)
+        if missing is None:
+            kept.append(item)
+        else:
+            left_out.append(item)
+            config.stash[LEFT_OUT][f"{missing} ({reasons[missing]})"] += 1
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    counts = config.stash[LEFT_OUT]
+    if counts:
+        words = ", ".join(f"{number} {reason}" for reason, number in sorted(counts.items()))
+        terminalreporter.write_line(f"left out: {words}")
+
+
+def _history() -> str | None:
+    folder = os.environ.get("REPOT_HISTORIES")
+    if not folder:
+        return "REPOT_HISTORIES not set"
+    if not Path(folder).is_dir():
+        raise pytest.UsageError(f"REPOT_HISTORIES={folder} is no folder")
+    return None
+
+
+def _registry() -> str | None:
+    """Ask the index for one small file, unless REPOT_REGISTRY says yes (1) or no (0)."""
+    wanted = os.environ.get("REPOT_REGISTRY")
+    if wanted is not None:
+        return None if wanted == "1" else f"REPOT_REGISTRY={wanted}"
+    command = [sys.executable, "-m", "pip", "index", "versions", "iniconfig"]
+    options = ["--disable-pip-version-check", "--no-input", "--timeout=3", "--retries=0"]
+    try:
+        done = subprocess.run([*command, *options], capture_output=True, timeout=10, check=False)
+    except subprocess.TimeoutExpired:
+        return "the package index is slow"
+    return "the package index does not answer" if done.returncode else None
+
+
+def _system() -> str | None:
+    return None if os.environ.get("REPOT_SYSTEM") == "1" else "REPOT_SYSTEM not set"
+
+
+_NEEDS: dict[str, Callable[[], str | None]] = {
+    "history": _history,
+    "registry": _registry,
+    "system": _system,
+}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-# C0 and C1 controls, DEL, the soft hyphen, then Unicode's default-ignorable characters (bidirectional
+# C0 and C1 controls, DEL, the soft hyphen, then Unicode's default-ignorable characters (directional
 # controls, zero-width ones, variation selectors, tags), its line and paragraph separators, fillers
 # that have width and no ink, and lone surrogates (which stand for bytes that were no UTF-8).
 _HIDDEN = (

@@ -1,0 +1,233 @@
+"""The report of `repot apply`: what a plan changes, seen before anything is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from transforms.changes import Blob, Change
+from transforms.errors import Place
+from transforms.outcome import Caller, Destination, Edit, Note, Outcome, SourceChange
+from verify.report import (
+    Finding,
+    Report,
+    Row,
+    Section,
+    Style,
+    Verdict,
+    counted,
+    listed,
+    place_data,
+)
+
+# added and removed lines by path; a diff is too dear to be made twice
+Counts = Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What was done with an outcome: `mode` is `preview`, `check`, `diff` or `write`."""
+
+    plan: str
+    tree: str
+    mode: str
+    outcome: Outcome
+
+
+def applied(done: Applied) -> Report:
+    """Report a plan that could be applied."""
+    outcome = done.outcome
+    counts = {path: change.counts() for path, change in outcome.changes.items()}
+    differs = done.mode == "check" and len(outcome.changes) > 0
+    return Report(
+        command="apply",
+        verdict=Verdict.DIFFERS if differs else Verdict.HOLDS,
+        headline=f"{done.plan} on {done.tree}",
+        sections=tuple(section for section in _sections(outcome, counts) if section.findings),
+        summary=(_totals(outcome, counts), _result(done)),
+        data=_data(done, counts),
+        timings=tuple((phase.name, phase.seconds) for phase in outcome.phases),
+    )
+
+
+def _totals(outcome: Outcome, counts: Counts) -> str:
+    """Word the totals; the authored lines are always among them."""
+    authored = f"{counted(outcome.authored_lines, 'authored line')}."
+    if not outcome.changes:
+        return f"Nothing changes. {authored}"
+    kinds = Counter[str](change.kind for change in outcome.changes.values())
+    added, removed = (sum(side) for side in zip(*counts.values(), strict=True))
+    return (
+        f"{counted(len(outcome.changes), 'file')}: {listed(kinds)}; "
+        f"{counted(added, 'line')} added, {removed:,} removed. {authored}"
+    )
+
+
+def _result(done: Applied) -> str:
+    if done.mode == "write":
+        return f"Written: {counted(len(done.outcome.changes), 'file')}."
+    if done.mode == "check":
+        return "Nothing was written: --check only tells whether anything would change."
+    if not done.outcome.changes:
+        return "Nothing was written."
+    return "Nothing was written: --write writes it, --diff shows it line by line."
+
+
+def _sections(outcome: Outcome, counts: Counts) -> tuple[Section, ...]:
+    edits = [edit for caller in outcome.callers for edit in caller.edits]
+    by_kind = listed(Counter(edit.kind for edit in edits))
+    return (
+        Section("Sources", tuple(_source(item, counts) for item in outcome.sources)),
+        Section("Destinations", tuple(_destination(item) for item in outcome.destinations)),
+        Section(
+            "Callers",
+            tuple(_caller(item) for item in outcome.callers),
+            f"{counted(len(edits), 'edit')} in {counted(len(outcome.callers), 'file')}: {by_kind}",
+        ),
+        Section(
+            "Authored, as the plan has it literally",
+            tuple(
+                Finding("authored", Place(item.path), f"{item.kind}, {counted(item.lines, 'line')}")
+                for item in outcome.authored
+            ),
+        ),
+        Section(
+            "Left alone, for a person to look at",
+            tuple(_note(note) for note in outcome.notes),
+            counted(len(outcome.notes), "note"),
+        ),
+        Section("Formatters", _formatters(outcome)),
+    )
+
+
+def _source(source: SourceChange, counts: Counts) -> Finding:
+    size = ""
+    if source.path in counts:
+        added, removed = counts[source.path]
+        size = f", {counted(removed, 'line')} removed, {added:,} added"
+    rows = (
+        Row.of("no longer imports", source.removed_imports, Style.REMOVED),
+        Row.of("imports back", source.imports_back, Style.ADDED),
+    )
+    return Finding("source", Place(source.path), f"{source.fate}{size}", _filled(rows))
+
+
+def _destination(destination: Destination) -> Finding:
+    state = "created" if destination.created else "extended"
+    rows = (
+        Row.of("receives", destination.symbols),
+        Row.of("copies", destination.copied),
+        Row.of("derived imports", destination.imports),
+    )
+    message = f"{state}, {counted(destination.lines, 'line')}"
+    return Finding("destination", Place(destination.path), message, _filled(rows))
+
+
+def _caller(caller: Caller) -> Finding:
+    rows = tuple(
+        Row(f"line {edit.line}, {edit.kind}", _sides(edit))
+        for edit in sorted(caller.edits, key=lambda edit: edit.line)
+    )
+    return Finding("caller", Place(caller.path), "", rows)
+
+
+def _sides(edit: Edit) -> tuple[tuple[str, Style], ...]:
+    sides = ((edit.before, Style.REMOVED), (edit.after, Style.ADDED))
+    return tuple((text, style) for text, style in sides if text)
+
+
+def _note(note: Note) -> Finding:
+    return Finding(note.kind, note.place, f"{note.kind}: {note.message}")
+
+
+def _formatters(outcome: Outcome) -> tuple[Finding, ...]:
+    """Name the formatters in the order they ran, then each file with those that changed it."""
+    if not outcome.formatted:
+        return ()
+    ran = Finding("formatters", Place(""), ", then ".join(outcome.formatted))
+    edits = tuple(
+        Finding("formatted", Place(path), ", ".join(names))
+        for path, names in sorted(outcome.formatter_edits.items())
+    )
+    return (ran, *edits)
+
+
+def _filled(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    return tuple(row for row in rows if row.values)
+
+
+def _data(done: Applied, counts: Counts) -> dict[str, Any]:
+    """Give the outcome as plain values; lists are in the order of the plan or of the paths."""
+    outcome = done.outcome
+    edits = [edit for caller in outcome.callers for edit in caller.edits]
+    return {
+        "plan": done.plan,
+        "tree": done.tree,
+        "mode": done.mode,
+        "written": done.mode == "write",
+        "authored_lines": outcome.authored_lines,
+        "authored": [
+            {"path": item.path, "lines": item.lines, "kind": item.kind} for item in outcome.authored
+        ],
+        "files": [_change_data(change, counts) for change in outcome.changes.values()],
+        "sources": [
+            {
+                "path": item.path,
+                "module": item.module,
+                "fate": item.fate,
+                "removed_imports": list(item.removed_imports),
+                "imports_back": list(item.imports_back),
+            }
+            for item in outcome.sources
+        ],
+        "destinations": [
+            {
+                "path": item.path,
+                "module": item.module,
+                "created": item.created,
+                "symbols": list(item.symbols),
+                "copied": list(item.copied),
+                "imports": list(item.imports),
+                "lines": item.lines,
+            }
+            for item in outcome.destinations
+        ],
+        "callers": [_caller_data(caller) for caller in outcome.callers],
+        "edits_by_kind": dict(Counter(edit.kind for edit in edits)),
+        "notes": [
+            {"kind": note.kind, "place": place_data(note.place), "message": note.message}
+            for note in outcome.notes
+        ],
+        "formatters": {
+            "ran": list(outcome.formatted),
+            "edits": {path: list(names) for path, names in outcome.formatter_edits.items()},
+        },
+    }
+
+
+def _change_data(change: Change, counts: Counts) -> dict[str, Any]:
+    added, removed = counts[change.path]
+    return {
+        "path": change.path,
+        "change": change.kind,
+        "mode_before": _mode(change.before),
+        "mode_after": _mode(change.after),
+        "added": added,
+        "removed": removed,
+    }
+
+
+def _mode(blob: Blob | None) -> str | None:
+    return None if blob is None else f"{blob.mode:06o}"
+
+
+def _caller_data(caller: Caller) -> dict[str, Any]:
+    return {
+        "path": caller.path,
+        "edits": [
+            {"kind": edit.kind, "line": edit.line, "before": edit.before, "after": edit.after}
+            for edit in sorted(caller.edits, key=lambda edit: edit.line)
+        ],
+    }

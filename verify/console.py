@@ -1,0 +1,154 @@
+"""Where output goes: results to stdout, progress to stderr, colour only on a terminal.
+
+A closed pipe (`repot apply PLAN | head`) ends the output quietly and changes no exit code.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from transforms.errors import Place, Refusal
+from verify import report as reports
+from verify.escape import visible, visible_lines
+from verify.report import Piece, Report, Style
+
+STDOUT = "-"
+
+_LOOK = {
+    Style.PLAIN: "",
+    Style.TITLE: "bold",
+    Style.PATH: "cyan",
+    Style.ADDED: "green",
+    Style.REMOVED: "red",
+    Style.QUIET: "dim",
+    Style.GOOD: "bold green",
+    Style.BAD: "bold red",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How a command was asked to show its report.
+
+    `json` is a path or `-` for stdout (in place of the text), `verbose` adds seconds by phase,
+    `traceback` adds Python's own traceback to a fault.
+    """
+
+    json: str | None = None
+    verbose: bool = False
+    traceback: bool = False
+
+    def show(self, report: Report) -> None:
+        """Print the report, and write its JSON where that was asked for.
+
+        What holds or differs is a result and goes to stdout; a refusal or a fault goes to stderr.
+        """
+        if self.json != STDOUT:
+            judged = report.verdict in {reports.Verdict.HOLDS, reports.Verdict.DIFFERS}
+            lines = reports.to_lines(report, timings=self.verbose)
+            print_lines(lines, sys.stdout if judged else sys.stderr)
+        self.write_json(report)
+
+    def write_json(self, report: Report) -> None:
+        """Write the JSON alone, to the file or to stdout. Raises `Refusal` if it cannot."""
+        if self.json is None:
+            return
+        text = reports.to_json(report, timings=self.verbose)
+        if self.json == STDOUT:
+            print_text(text, sys.stdout)
+            return
+        try:
+            Path(self.json).write_text(text, encoding="ascii", newline="\n")
+        except OSError as error:
+            raise Refusal(
+                "unwritable-report",
+                f"The JSON report cannot be written: {error.strerror}.",
+                next_step="Name a file in a folder that exists and that you may write to.",
+                place=Place(self.json),
+            ) from error
+
+
+def is_colourful(stream: TextIO) -> bool:
+    """Tell whether colour may be used: on a terminal that has it, and nobody objects."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def print_lines(lines: Iterable[tuple[Piece, ...]], stream: TextIO) -> None:
+    """Print lines of styled pieces. Without colour the bytes are the same everywhere."""
+    if not is_colourful(stream):
+        print_text("".join("".join(text for text, _ in line) + "\n" for line in lines), stream)
+        return
+    from rich.console import Console  # loading Rich takes longer than most reports
+    from rich.text import Text
+
+    console = Console(file=stream, highlight=False, markup=False, emoji=False)
+    with _quiet_if_closed(stream):
+        for line in lines:
+            text = Text.assemble(*((piece, _LOOK[style]) for piece, style in line))
+            console.print(text, soft_wrap=True)
+
+
+def print_text(text: str, stream: TextIO) -> None:
+    """Print text that is already escaped; a character that the stream lacks is escaped too."""
+    with _quiet_if_closed(stream):
+        encoding = stream.encoding or "utf-8"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+
+
+def print_diff(diff: bytes, stream: TextIO) -> None:
+    """Print a unified diff: byte for byte into a pipe or file, escaped on a terminal."""
+    if not stream.isatty():
+        with _quiet_if_closed(stream):
+            stream.flush()
+            stream.buffer.write(diff)
+            stream.buffer.flush()
+        return
+    text = diff.decode("utf-8", "surrogateescape")
+    print_lines((_diff_line(line) for line in text.split("\n")[:-1]), stream)
+
+
+def _diff_line(line: str) -> tuple[Piece, ...]:
+    style = Style.PLAIN
+    if line.startswith("@@"):
+        style = Style.PATH
+    elif line.startswith(("diff --git ", "+++ ", "--- ")):
+        style = Style.TITLE
+    elif line.startswith("+"):
+        style = Style.ADDED
+    elif line.startswith("-"):
+        style = Style.REMOVED
+    return ((visible_lines(line), style),)
+
+
+@contextmanager
+def progress(message: str) -> Iterator[None]:
+    """Say on stderr what is going on, while it is and if that is a terminal."""
+    if not is_colourful(sys.stderr):
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(visible(message))):
+        yield
+
+
+@contextmanager
+def _quiet_if_closed(stream: TextIO) -> Iterator[None]:
+    """Let a reader leave early: what follows goes nowhere, also at the interpreter's exit."""
+    try:
+        yield
+        stream.flush()
+    except BrokenPipeError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)

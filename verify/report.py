@@ -1,0 +1,284 @@
+"""The one report: what every command says, the exit code it ends with, as text and as JSON.
+
+A command builds a `Report`; nothing else words a result or chooses an exit code. Text inside a
+report is raw, as the repository has it: each renderer escapes it for where it goes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from unicodedata import east_asian_width
+
+from transforms.errors import Place, Refusal
+from verify.escape import visible
+
+SCHEMA = 1
+EXCERPT_WIDTH = 160  # characters of a source line that are shown; a hostile line may be megabytes
+
+
+class Verdict(Enum):
+    """What a command concludes. Each has its own exit code: differing never looks like broken."""
+
+    HOLDS = "holds"
+    DIFFERS = "differs"
+    UNJUDGED = "unjudged"
+    FAULT = "fault"
+
+    @property
+    def exit_code(self) -> int:
+        """0 it holds, 1 it differs, 2 it could not be judged, 3 a fault of Repot."""
+        return list(Verdict).index(self)
+
+
+class Style(Enum):
+    """What a piece of text is; a renderer decides how that looks."""
+
+    PLAIN = "plain"
+    TITLE = "title"
+    PATH = "path"
+    ADDED = "added"
+    REMOVED = "removed"
+    QUIET = "quiet"
+    GOOD = "good"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A labelled list inside a finding: `imports back`, then one value a line."""
+
+    label: str
+    values: tuple[tuple[str, Style], ...]
+
+    @classmethod
+    def of(cls, label: str, values: Iterable[str], style: Style = Style.PLAIN) -> Row:
+        """Give each of `values` the same style."""
+        return cls(label, tuple((value, style) for value in values))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found at one place, and what belongs to it."""
+
+    kind: str  # a stable word for programs
+    place: Place
+    message: str
+    rows: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Findings of one sort under a title, and the sentence that sums them up."""
+
+    title: str
+    findings: tuple[Finding, ...]
+    total: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of one command.
+
+    `headline` is the first line and says what was judged; `summary` are the last ones and say the
+    result. `data` is what the JSON adds for programs: plain values, ordered where order means
+    something and sorted elsewhere. `timings` (seconds by phase) are shown only when asked for,
+    since they differ from run to run.
+    """
+
+    command: str
+    verdict: Verdict
+    headline: str
+    sections: tuple[Section, ...] = ()
+    summary: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    timings: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command that made this report."""
+        return self.verdict.exit_code
+
+
+Piece = tuple[str, Style]
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Word a count: `1 file`, `2 files`, `2 copies`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Word counts by kind, the largest first: `7 import, 2 string`."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{number:,} {kind}" for kind, number in ranked)
+
+
+def place_data(place: Place | None) -> dict[str, Any] | None:
+    """Give a place as JSON holds it; without its excerpt, which the tree has."""
+    if place is None:
+        return None
+    return {"path": place.path, "line": place.line, "column": place.column}
+
+
+def refused(command: str, refusal: Refusal) -> Report:
+    """Report that the input was refused: nothing was judged and nothing was written."""
+    finding = Finding(refusal.kind, refusal.place or Place(""), refusal.cause)
+    return Report(
+        command=command,
+        verdict=Verdict.UNJUDGED,
+        headline=f"refused ({refusal.kind})",
+        sections=(Section("", (finding,)),),
+        summary=(refusal.next_step, "Nothing was written."),
+        data={
+            "refusal": {
+                "kind": refusal.kind,
+                "cause": refusal.cause,
+                "next_step": refusal.next_step,
+                "place": place_data(refusal.place),
+                "excerpt": refusal.place.excerpt if refusal.place else None,
+            }
+        },
+    )
+
+
+def faulted(command: str, error: BaseException) -> Report:
+    """Report a fault of Repot itself, and ask for it to be told."""
+    where = _own_frame(error.__traceback__)
+    cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return Report(
+        command=command,
+        verdict=Verdict.FAULT,
+        headline="failed",
+        sections=(Section("", (Finding("fault", where or Place(""), cause),)),),
+        summary=(
+            "This is a fault of Repot, not of your input.",
+            "Please report it with the command line and what the command prints with --traceback.",
+        ),
+        data={"fault": {"error": type(error).__name__, "message": str(error)}},
+    )
+
+
+def _own_frame(trace: TracebackType | None) -> Place | None:
+    """Find the innermost line of Repot's own code in a traceback."""
+    root = Path(__file__).resolve().parent.parent
+    found = None
+    while trace is not None:
+        file = Path(trace.tb_frame.f_code.co_filename)
+        if file.is_relative_to(root) and file.relative_to(root).parts[0] in _PACKAGES:
+            found = Place(file.relative_to(root).as_posix(), trace.tb_lineno)
+        trace = trace.tb_next
+    return found
+
+
+_PACKAGES = {"transforms", "verify"}
+
+
+def to_json(report: Report, *, timings: bool = False) -> str:
+    """Render for programs: sorted keys, ASCII only, the same bytes for the same result."""
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "command": report.command,
+        "verdict": report.verdict.value,
+        "exit_code": report.exit_code,
+        "headline": report.headline,
+        "summary": list(report.summary),
+        **report.data,
+    }
+    if timings:
+        document["seconds"] = {name: round(seconds, 6) for name, seconds in report.timings}
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def to_text(report: Report, *, timings: bool = False) -> str:
+    """Render for people without colour: what `to_lines` gives, joined."""
+    lines = to_lines(report, timings=timings)
+    return "".join("".join(text for text, _ in line) + "\n" for line in lines)
+
+
+def to_lines(report: Report, *, timings: bool = False) -> Iterator[tuple[Piece, ...]]:
+    """Render for people: lines of styled pieces, each piece without control characters.
+
+    Lines are not wrapped: a terminal wraps them, and a program finds them whole.
+    """
+    bad = report.verdict is not Verdict.HOLDS
+    title = Style.BAD if bad else Style.TITLE
+    yield (_piece(f"repot {report.command}: {report.headline}", title),)
+    for section in report.sections:
+        yield ()
+        if section.title:
+            yield (_piece(section.title, Style.TITLE),)
+        for finding in section.findings:
+            yield from _finding_lines(finding)
+        if section.total:
+            yield (_piece(f"  {section.total}", Style.QUIET),)
+    if timings and report.timings:
+        yield ()
+        yield (_piece("Seconds", Style.TITLE),)
+        for name, seconds in report.timings:
+            yield (_piece(f"  {name:<8} {seconds:8.3f}"),)
+    if report.summary:
+        yield ()
+        good = Style.PLAIN if bad else Style.GOOD
+        for index, sentence in enumerate(report.summary):
+            yield (_piece(sentence, good if index == 0 else Style.PLAIN),)
+
+
+def _piece(text: str, style: Style = Style.PLAIN) -> Piece:
+    return visible(text), style
+
+
+def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
+    where = str(finding.place)
+    head = [_piece(f"  {where}", Style.PATH)] if where else [_piece(" ")]
+    if finding.message:
+        head.append(_piece(f"{':' if where else ''} {finding.message}"))
+    yield tuple(head)
+    if finding.place.excerpt:
+        yield from _excerpt_lines(finding.place)
+    for row in finding.rows:
+        if row.label:
+            yield (_piece(f"    {row.label}", Style.QUIET),)
+        for value, style in row.values:
+            for line in value.split("\n"):
+                yield (_piece(f"      {_marker(style)}{line}", style),)
+
+
+def _marker(style: Style) -> str:
+    """Mark what goes and what comes by a sign too: not every reader sees colour."""
+    return {Style.ADDED: "+ ", Style.REMOVED: "- "}.get(style, "")
+
+
+def _excerpt_lines(place: Place) -> Iterator[tuple[Piece, ...]]:
+    """Show the source line, and a caret under its column where that is known."""
+    rows: Sequence[str] = (place.excerpt or "").rstrip("\r\n").split("\n")
+    for offset, row in enumerate(rows):
+        number = "" if place.line is None else str(place.line + offset)
+        gutter = f"    {number:>5} | "
+        text = row.rstrip("\r")
+        start = 0
+        if place.column is not None and offset == 0:
+            start = max(0, place.column - 1 - EXCERPT_WIDTH // 2)
+        shown = text[start : start + EXCERPT_WIDTH]
+        before, after = ("…" if start else ""), ("…" if len(text) > start + EXCERPT_WIDTH else "")
+        yield (
+            _piece(gutter, Style.QUIET),
+            _piece(before + shown.replace("\t", "    ") + after),
+        )
+        if place.column is not None and offset == 0:
+            left = before + text[start : max(start, place.column - 1)].replace("\t", "    ")
+            pad = " " * sum(_width(character) for character in visible(left))
+            yield (
+                _piece(" " * (len(gutter) - 2) + "| ", Style.QUIET),
+                _piece(f"{pad}^", Style.BAD),
+            )
+
+
+def _width(character: str) -> int:
+    """Count the columns that a terminal gives a character."""
+    return 2 if east_asian_width(character) in {"W", "F"} else 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from verify.escape import visible, visible_lines
 from verify.report import Piece, Report, Style
 
 STDOUT = "-"
+INTERRUPTED = 130  # the exit code of Ctrl-C, by the convention of shells
 
 _LOOK = {
     Style.PLAIN: "",
@@ -54,6 +56,12 @@ class Output:
             lines = reports.to_lines(report, timings=self.verbose)
             print_lines(lines, sys.stdout if judged else sys.stderr)
         self.write_json(report)
+
+    def show_traceback(self, error: BaseException) -> None:
+        """Print Python's traceback to stderr where that was asked for."""
+        if self.traceback:
+            text = "".join(traceback.format_exception(error))
+            print_text(visible_lines(text), sys.stderr)
 
     def write_json(self, report: Report) -> None:
         """Write the JSON alone, to the file or to stdout. Raises `Refusal` if it cannot."""

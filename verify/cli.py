@@ -1,0 +1,85 @@
+"""The command `repot`: what it is called with, and how it ends.
+
+Exit codes: 0 it holds; 1 it differs; 2 it could not be judged, wrong usage included; 3 a fault of
+Repot; 130 interrupted. Each subcommand is a module of `verify.commands`, added to `app` here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from verify.commands import apply
+from verify.console import INTERRUPTED, Output, print_text
+from verify.escape import visible_lines
+from verify.report import Verdict, faulted
+
+HELP = """Move Python code into new modules, byte for byte, and prove that nothing else changed.
+
+\b
+Examples:
+  repot apply split.toml              what a plan would change here
+  repot apply split.toml --write      make the move
+  repot apply --help                  everything about one command
+"""
+
+app = typer.Typer(
+    name="repot",
+    help=HELP,
+    add_completion=False,
+    rich_markup_mode=None,  # help and usage errors hold what the user typed: no markup is read
+    pretty_exceptions_enable=False,  # faults are worded by the report
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command("apply", help=apply.HELP)(apply.apply)
+
+
+@app.callback(invoke_without_command=True)
+def repot(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    """Answer what needs no subcommand."""
+    if version:
+        from importlib.metadata import version as distribution_version
+
+        print_text(f"repot {distribution_version('repot')}\n", sys.stdout)
+        raise typer.Exit(0)
+    if context.invoked_subcommand is None:
+        print_text(context.get_help() + "\n", sys.stderr)
+        raise typer.Exit(Verdict.UNJUDGED.exit_code)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line (`sys.argv` by default) and give its exit code. Prints all it has to."""
+    try:
+        code = app(args=arguments, prog_name="repot", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except typer.TyperException as error:
+        print_text(_usage(error), sys.stderr)
+        return Verdict.UNJUDGED.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # outside every command: still no traceback for the user
+        report = faulted("", error)
+        Output().show(report)
+        return report.exit_code
+
+
+def _usage(error: typer.TyperException) -> str:
+    """Word a usage error: what was wrong, then where to read more."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "repot"
+    return visible_lines(f"{error.format_message()}\nTry `{command} --help`.\n")
+
+
+def main() -> None:
+    """Be the console script."""
+    code = run()
+    sys.stdout.flush()
+    sys.exit(code)

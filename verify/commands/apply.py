@@ -1,0 +1,167 @@
+"""`repot apply`: make the move that a plan describes, or show what it would be."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from verify import console
+from verify.commands.options import Json, Repo, Traceback, UsageError, Verbose, conclude
+from verify.console import Output
+from verify.escape import visible
+from verify.report import Report, counted
+
+if TYPE_CHECKING:
+    from transforms.changes import ChangeSet
+    from transforms.tree import Tree
+
+HELP = """Make the move that PLAN describes.
+
+Without --write nothing is written: the summary says what the move would change, and which lines
+of it the plan brings literally. With --write all files are written, or none: files with
+uncommitted changes are refused by name, and an interrupted run is finished or undone by the next.
+
+\b
+Examples:
+  repot apply split.toml                      what would change here
+  repot apply split.toml --write              make the move
+  repot apply split.toml --at HEAD~3 --diff   the move on another commit, as a patch
+  repot apply split.toml --check              exit code 1 if it would change anything
+
+\b
+Exit codes:
+  0  done, or nothing is wrong
+  1  --check, and the plan would change something
+  2  refused: the message says where, why and what to do next
+  3  a fault of Repot
+"""
+
+
+class Formatters(str, Enum):
+    """Whose formatters run on what the move touches."""
+
+    REPOSITORY = "repository"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asked for; `mode` is `preview`, `check`, `diff` or `write`."""
+
+    plan: Path
+    repo: Path
+    at: str | None
+    mode: str
+    formatters: str | None
+
+
+def apply(
+    context: typer.Context,
+    plan: Annotated[Path, typer.Argument(help="The plan, a TOML file.")],
+    repo: Repo = Path(),
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="REV", help="A commit, instead of the working tree."),
+    ] = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Print the move as a unified diff.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit 1 if the plan would change anything.")
+    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write the move.")] = False,
+    formatters: Annotated[
+        Formatters | None,
+        typer.Option(
+            "--formatters", help="The repository's own, or none; as the plan says by default."
+        ),
+    ] = None,
+    json: Json = None,
+    verbose: Verbose = False,
+    traceback: Traceback = False,
+) -> None:
+    """Read the command line, then apply."""
+    request = Request(
+        plan=plan,
+        repo=repo,
+        at=at,
+        mode=_mode(context, diff=diff, check=check, write=write),
+        formatters=formatters.value if formatters else None,
+    )
+    if write and at is not None:
+        raise UsageError(
+            "--write changes the working tree and --at names a commit: give one of them.", context
+        )
+    if diff and json == console.STDOUT:
+        raise typer.TyperException("--diff and --json - both print to stdout: give --json a file.")
+    output = Output(json=json, verbose=verbose, traceback=traceback)
+    conclude("apply", output, lambda: _run(request, output))
+
+
+def _mode(context: typer.Context, *, diff: bool, check: bool, write: bool) -> str:
+    given = [name for name, on in (("diff", diff), ("check", check), ("write", write)) if on]
+    if len(given) > 1:
+        flags = " and ".join(f"--{name}" for name in given)
+        raise UsageError(f"{flags} exclude each other: give one of them.", context)
+    return given[0] if given else "preview"
+
+
+def _run(request: Request, output: Output) -> Report | None:
+    """Apply the plan; print the diff if that was asked for, else give the report."""
+    # Loaded here: LibCST and the formatters' tables take longer than `repot apply --help` may.
+    from transforms import engine, formatters
+    from transforms.plan import load_plan
+    from transforms.tree import open_tree
+    from verify.apply_report import Applied, applied
+
+    plan = load_plan(request.plan)
+    if request.at is None:
+        _recover(request.repo)
+    with console.progress(f"{request.plan.name}: applying"):
+        tree = open_tree(request.repo, request.at)
+        if (request.formatters or plan.formatters) == Formatters.NONE.value:
+            chosen = formatters.no_formatters()
+        else:
+            chosen = formatters.repository_formatters(tree)
+        outcome = engine.apply(plan, tree, formatters=chosen)
+    if request.mode == "write":
+        _write(tree, outcome.changes)
+    report = applied(
+        Applied(plan=str(request.plan), tree=tree.label, mode=request.mode, outcome=outcome)
+    )
+    if request.mode != "diff":
+        return report
+    console.print_diff(outcome.changes.diff(), sys.stdout)
+    output.write_json(report)
+    return None
+
+
+def _recover(repo: Path) -> None:
+    """Finish or undo a run that was stopped while it wrote, and say so."""
+    from transforms import journal
+
+    recovery = journal.recover(repo)
+    if recovery is None:
+        return
+    files = counted(len(recovery.paths), "file")
+    what = {"finished": "finished: it wrote", "undone": "undone: as before are"}[recovery.outcome]
+    console.print_text(visible(f"An interrupted run was {what} {files}.") + "\n", sys.stderr)
+
+
+def _write(tree: Tree, changes: ChangeSet) -> None:
+    """Write all files or none. An interrupt is answered with what became of them."""
+    from transforms import journal
+    from transforms.tree import WorkingTree
+
+    if not isinstance(tree, WorkingTree):
+        raise TypeError(f"{tree.label} cannot be written")
+    try:
+        journal.write(tree, changes)
+    except KeyboardInterrupt:
+        recovery = journal.recover(tree.root)
+        if recovery is not None and recovery.outcome == "finished":
+            raise KeyboardInterrupt("the move had been written") from None
+        raise

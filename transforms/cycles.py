@@ -1,0 +1,165 @@
+"""Import cycles that a move would make: found on what modules import when they are loaded.
+
+Imports under TYPE_CHECKING and inside functions load nothing. A module depends on its own package
+only if it takes a name from that `__init__`; a new module counts as the module it came from.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping
+
+from transforms.errors import Place, Refusal
+from transforms.import_sites import is_type_checking
+from transforms.names import resolve_import
+
+Edges = dict[str, int]  # module -> line of the import
+
+_MAX_MODULES = 4000
+
+
+def imports_of(
+    tree: ast.Module, dotted: str, package: str, exists: Callable[[str], bool]
+) -> Edges:
+    """The modules that loading `dotted` loads, each with the line that asks for it.
+
+    `from p import n` asks for the module `p.n` if there is one, else for a name in `p`.
+    """
+    edges: Edges = {}
+    for node in _loaded(tree.body):
+        if isinstance(node, ast.Import):
+            wanted = [alias.name for alias in node.names]
+        else:
+            base = resolve_import(package, node.level, node.module)
+            if base is None:
+                continue
+            wanted = []
+            for alias in node.names:
+                submodule = f"{base}.{alias.name}" if base else alias.name
+                wanted.append(submodule if exists(submodule) else base)
+        for name in wanted:
+            for part in _with_packages(name, dotted):
+                if exists(part):
+                    edges.setdefault(part, node.lineno)
+    edges.pop(dotted, None)
+    return edges
+
+
+def _with_packages(name: str, importer: str) -> Iterable[str]:
+    """A module and the packages that are loaded before it, apart from the importer's own."""
+    parts = name.split(".")
+    for length in range(1, len(parts)):
+        package = ".".join(parts[:length])
+        if not (importer + ".").startswith(package + "."):
+            yield package
+    yield name
+
+
+def _loaded(body: Iterable[ast.stmt]) -> Iterable[ast.Import | ast.ImportFrom]:
+    stack = list(reversed(list(body)))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or is_type_checking(node):
+            continue
+        else:
+            children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+            for handler in getattr(node, "handlers", []):
+                children += handler.body
+            stack.extend(reversed(children))
+
+
+class Graph:
+    """Import edges, read lazily: only modules that a search reaches are parsed."""
+
+    def __init__(self, edges_of: Callable[[str], Edges]) -> None:
+        self._edges_of = edges_of
+        self._known: dict[str, Edges] = {}
+
+    def edges(self, dotted: str) -> Edges:
+        if dotted not in self._known:
+            self._known[dotted] = self._edges_of(dotted)
+        return self._known[dotted]
+
+    def path(
+        self, start: str, goal: str, same: Mapping[str, str], within: set[str] | None = None
+    ) -> list[str] | None:
+        """A shortest chain of imports from `start` to `goal`.
+
+        `same` maps a module to its stand-in; `within` are the only modules to go through.
+        """
+
+        def stand_in(name: str) -> str:
+            return same.get(name, name)
+
+        parents: dict[str, str | None] = {start: None}
+        queue = [start]
+        for current in queue:
+            if len(parents) > _MAX_MODULES:
+                return None
+            for following in sorted(self.edges(current)):
+                if following in parents or (within is not None and following not in within):
+                    continue
+                parents[following] = current
+                if stand_in(following) == stand_in(goal):
+                    chain = [following]
+                    while parents[chain[-1]] is not None:
+                        chain.append(parents[chain[-1]] or "")
+                    return chain[::-1]
+                queue.append(following)
+        return None
+
+
+def refuse_cycles(
+    changed: Iterable[str],
+    before: Graph,
+    after: Graph,
+    stand_ins: Mapping[str, str],
+    place: Callable[[str, int], Place],
+) -> None:
+    """Refuse if an import of a changed module closes a cycle that was not there.
+
+    `stand_ins` maps each new module to the source it came from. Among a source and the modules
+    made from it there may be no cycle at all, since before they were one module without any.
+    """
+    family = {*stand_ins, *stand_ins.values()}
+    for module in sorted(changed):
+        old = before.edges(stand_ins.get(module, module))
+        for target, line in sorted(after.edges(module).items()):
+            inside = module in family and target in family
+            if not inside and (
+                target in old or stand_ins.get(target) in old or stand_ins.get(target) == module
+            ):
+                continue
+            back = (
+                after.path(target, module, {}, family)
+                if inside
+                else after.path(target, module, stand_ins)
+            )
+            if back is None:
+                continue
+            if not inside and _was_cyclic(before, stand_ins, module, target):
+                continue
+            if inside and _is_package_of_new(module, target, back):
+                continue
+            raise Refusal(
+                "cycle",
+                "The move would make an import cycle: " + " -> ".join([module, *back]) + ".",
+                next_step="Move what both sides need into a module of its own, or list a helper "
+                "under `copy`; an import used only in annotations can stand under TYPE_CHECKING.",
+                place=place(module, line),
+            )
+
+
+def _was_cyclic(before: Graph, stand_ins: Mapping[str, str], module: str, target: str) -> bool:
+    one, other = stand_ins.get(module, module), stand_ins.get(target, target)
+    if one == other:
+        return True
+    there = before.path(one, other, {})
+    return there is not None and before.path(other, one, {}) is not None
+
+
+def _is_package_of_new(module: str, target: str, back: list[str]) -> bool:
+    """A package that imports its own new submodule, which does not take a name from it."""
+    return (target + ".").startswith(module + ".") and len(back) > 1 and back[-2] == module

@@ -1,0 +1,445 @@
+"""The whole move: a plan and a tree in, an `Outcome` out. Nothing is written here.
+
+The order matters: sources are resolved and composed first, then the files that can matter are
+found by a search of bytes, then callers, and the sources last, since only then is it known what
+other files read through them.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from transforms import destination as destinations
+from transforms.authored import apply_edits, authored_blobs
+from transforms.callers import bare_import_note, rewrite_caller
+from transforms.changes import Blob, ChangeSet
+from transforms.cut import Cut, docstring_first, rebase_relative
+from transforms.definitions import Definitions
+from transforms.document import Document
+from transforms.errors import Place, Refusal
+from transforms.formatters import Formatters, no_formatters
+from transforms.imports import Shrink
+from transforms.loading import check_cycles
+from transforms.move import Group, Move, SourceState, resolve_move
+from transforms.names import Names
+from transforms.outcome import (
+    Authored,
+    Caller,
+    Destination,
+    Edit,
+    Note,
+    Outcome,
+    Phase,
+    SourceChange,
+)
+from transforms.packages import export_names
+from transforms.plan import Plan
+from transforms.preamble import Preamble, derive
+from transforms.strings import Strings, text_paths
+from transforms.tree import OverlayTree, Tree
+
+_PYTHON = (".py", ".pyi")
+_SORTERS = frozenset({"isort", "ruff", "usort"})
+_SHEBANG = re.compile(rb"#!.*\bpython")
+REGULAR, EXECUTABLE = 0o100644, 0o100755
+
+
+def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
+    """Apply a plan to a tree. Raises `Refusal` with the place and the next step."""
+    return _Engine(plan, tree, formatters or no_formatters()).run()
+
+
+@dataclass(slots=True)
+class _Summary:
+    sources: list[SourceChange] = field(default_factory=list)
+    destinations: list[Destination] = field(default_factory=list)
+    callers: dict[str, list[Edit]] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+
+class _Engine:
+    def __init__(self, plan: Plan, tree: Tree, formatters: Formatters) -> None:
+        self.plan, self.tree, self.formatters = plan, tree, formatters
+        self.names = Names(tree, plan.roots)
+        self.sorter = any(tool.name in _SORTERS for tool in formatters.tools)
+        self.documents: dict[str, Document] = {}
+        self.after: dict[str, Blob | None] = {}
+        self.created: dict[str, str] = {}  # new module's dotted name -> source's
+        self.summary = _Summary()
+        self.phases: dict[str, float] = {}
+
+    def run(self) -> Outcome:
+        with self._phase("parse"):
+            self.move = resolve_move(self.plan, self.names, self.open)
+            self.authored = authored_blobs(self.plan, self.names, self.tree)
+            self._note_packages()
+        with self._phase("resolve"):
+            self.cuts = [Cut(source, self.move) for source in self.move.sources]
+            self.definitions = Definitions(self.tree, self.names, self.move, self.authored)
+            self._compose_destinations()
+        callers = self._find_callers()
+        with self._phase("resolve"):
+            external = self._rewrite_callers(callers)
+            self._finish_sources(external)
+            self._finish_documents()
+            self._set_authored()
+            check_cycles(self.move, self.tree, self.after, self.created, self.names)
+        changed = self._format()
+        self._apply_authored_edits()
+        return self._outcome(changed)
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - start
+
+    def open(self, path: str) -> Document:
+        """The document of a file of the tree; each file is parsed once."""
+        if path not in self.documents:
+            document = Document(
+                path, self.tree.read(path), self.names.package_of(path), sorter=self.sorter
+            )
+            self._set_shrink(document)
+            self.documents[path] = document
+        return self.documents[path]
+
+    def _shrink_of(self, path: str, target: str | None) -> Shrink | None:
+        """The plan's choice for imports of `target` in a file; a rule for the statement wins."""
+        found: Shrink | None = None
+        for rule in self.plan.shrink:
+            if str(rule.file) not in (path, self.names.dotted(path)):
+                continue
+            if rule.statement is None:
+                found = found or Shrink(rule.style)
+            elif rule.statement == target:
+                return Shrink(rule.style)
+        return found
+
+    def _statement_rule(self, path: str, target: str | None) -> Shrink | None:
+        for rule in self.plan.shrink:
+            if rule.statement == target and str(rule.file) in (path, self.names.dotted(path)):
+                return Shrink(rule.style)
+        return None
+
+    def _set_shrink(self, document: Document) -> None:
+        for site in document.editor.sites:
+            rule = self._shrink_of(document.path, site.target)
+            if rule is not None:
+                document.editor.shrink[id(site.node)] = rule
+
+    def _note_packages(self) -> None:
+        """Names that a module turned package still offers, so that callers need no change."""
+        for source in self.move.sources:
+            if source.spec.becomes is None:
+                continue
+            names: set[str] = set()
+            path = source.after.path.rpartition("/")[0] + "/__init__.py"
+            if path in self.authored:
+                names |= self.definitions_of(self.authored[path].data)
+            for package in self.plan.packages:
+                located = self.names.locate_new(
+                    package.module, self.plan.place(package.line), package=True
+                )
+                if located.dotted == source.located.dotted:
+                    names |= set(package.exports)
+            self.move.package_names[source.located.dotted] = names
+
+    def definitions_of(self, data: bytes) -> set[str]:
+        document = Document("__init__.py", data, "", sorter=False)
+        return set(document.symbols.bindings)
+
+    # Destinations
+
+    def _compose_destinations(self) -> None:
+        by_path: dict[str, list[Group]] = {}
+        for group in self.move.groups:
+            by_path.setdefault(group.located.path, []).append(group)
+        for path, groups in by_path.items():
+            if path in self.authored:
+                raise Refusal(
+                    "clash",
+                    f"`{path}` is both authored whole and a destination.",
+                    next_step="Author an edit of the destination, or drop one of the two.",
+                    place=self.plan.place(groups[0].spec.line),
+                )
+            if groups[0].located.exists:
+                self._extend(path, groups)
+            else:
+                self._create(path, groups)
+
+    def _derive(self, group: Group, document: Document | None) -> Preamble:
+        def already(name: str) -> bool:
+            return document is not None and self.definitions.same(document, group, name)
+
+        return derive(
+            group,
+            self.move,
+            self.definitions.defining,
+            self._statement_rule,
+            already,
+        )
+
+    def _create(self, path: str, groups: list[Group]) -> None:
+        self._refuse_applied(groups)
+        preambles = [self._derive(group, None) for group in groups]
+        data, head = destinations.compose(groups, preambles, self.move, sorter=self.sorter)
+        self.after[path] = Blob(data, REGULAR)
+        self.created[groups[0].located.dotted] = groups[0].source.located.dotted
+        self._describe(path, groups, preambles, created=True)
+
+    def _extend(self, path: str, groups: list[Group]) -> None:
+        document = self.open(path)
+        preambles = [self._derive(group, document) for group in groups]
+        destinations.extend(document, groups, preambles)
+        self._describe(path, groups, preambles, created=False)
+
+    def _refuse_applied(self, groups: list[Group]) -> None:
+        """Symbols are looked up in the source first, so this only names a destination's blocker."""
+        parent = groups[0].located.path.rpartition("/")[0]
+        entries = self.tree.entries()
+        while parent:
+            if parent in entries or f"{parent}.py" in entries and not self._becomes(f"{parent}.py"):
+                blocker = parent if parent in entries else f"{parent}.py"
+                raise Refusal(
+                    "clash",
+                    f"`{groups[0].located.path}` cannot be created beside `{blocker}`, which would "
+                    "be hidden by a package of the same name.",
+                    next_step="Say where its rest goes with `becomes`, or choose another destination.",
+                    place=self.plan.place(groups[0].spec.line),
+                )
+            parent = parent.rpartition("/")[0]
+
+    def _becomes(self, path: str) -> bool:
+        return any(s.located.path == path and s.spec.becomes for s in self.move.sources)
+
+    def _describe(
+        self, path: str, groups: list[Group], preambles: list[Preamble], *, created: bool
+    ) -> None:
+        imports: list[str] = []
+        for preamble in preambles:
+            imports += [" ".join(piece.text.split()) for piece in preamble.head]
+            imports += [f"from {item.spelled} import {item.name}" for item in preamble.wanted]
+        copied = {
+            name
+            for group in groups
+            for index in group.copied
+            for name in group.source.symbols.binds(index)
+            if any(index == piece.index for p in preambles for piece in p.tail)
+        }
+        self.summary.destinations.append(
+            Destination(
+                path=path,
+                module=groups[0].located.dotted,
+                created=created,
+                symbols=tuple(n for g in groups for n in (*g.spec.carry, *g.spec.symbols)),
+                copied=tuple(sorted(copied)),
+                imports=tuple(imports),
+                lines=0,
+            )
+        )
+
+    # Callers
+
+    def _find_callers(self) -> list[str]:
+        """Paths of files that can matter: they name a source's last part, and something of it."""
+        with self._phase("search"):
+            lasts = sorted({source.located.last for source in self.move.sources})
+            words: set[str] = {"*"}
+            for source, cut in zip(self.move.sources, self.cuts, strict=True):
+                words |= set(source.moved) | cut.candidates() | {source.located.last}
+                if source.spec.becomes:
+                    words |= set(source.symbols.defined)
+            needle = re.compile(b"|".join(re.escape(last.encode()) for last in lasts))
+            entries = self.tree.entries()
+            regular = [path for path, mode in entries.items() if mode in (REGULAR, EXECUTABLE)]
+            python = [path for path in regular if path.endswith(_PYTHON)]
+            scripts = [p for p in regular if "." not in p.rpartition("/")[2] and entries[p] == EXECUTABLE]
+            texts = text_paths(regular)
+            found = self.tree.search(needle, [*python, *scripts, *texts])
+        return [path for path in found if not self._is_own(path)]
+
+    def _is_own(self, path: str) -> bool:
+        return any(source.located.path == path for source in self.move.sources)
+
+    def _is_left(self, path: str) -> bool:
+        return any(path == item or fnmatch.fnmatchcase(path, item) for item in self.plan.leave)
+
+    def _rewrite_callers(self, paths: list[str]) -> set[tuple[str, str]]:
+        strings = Strings(self.move)
+        external: set[tuple[str, str]] = set()
+        uses = {
+            cut.source.located.dotted: cut.used_by_moved() for cut in self.cuts
+        }
+        contents = self.tree.read_many(paths)
+        for path in paths:
+            if self._is_left(path):
+                continue
+            if path.endswith(_PYTHON) or _SHEBANG.match(contents[path]):
+                external |= self._rewrite_python(path, strings, uses)
+            elif path in set(text_paths([path])):
+                self._rewrite_text(path, contents[path], strings)
+        for cut in self.cuts:  # strings inside the sources themselves
+            edits, notes, names = strings.in_module(cut.source.document, uses)
+            self._log(cut.source.after.path, edits, notes)
+            external |= names
+        return external
+
+    def _rewrite_python(
+        self, path: str, strings: Strings, uses: Mapping[str, set[str]]
+    ) -> set[tuple[str, str]]:
+        document = self.open(path)
+        result = rewrite_caller(document, self.names.dotted(path), self.move)
+        edits, notes, names = strings.in_module(document, dict(uses))
+        for source in self.move.sources:
+            notes += bare_import_note(document, source)
+        self._log(path, result.edits + edits, result.notes + notes)
+        return result.external | names
+
+    def _rewrite_text(self, path: str, data: bytes, strings: Strings) -> None:
+        result, edits, notes = strings.in_text(path, data)
+        self._log(path, edits, notes)
+        if result != data:
+            self.after[path] = Blob(result, self.tree.entries()[path])
+
+    def _log(self, path: str, edits: list[Edit], notes: list[Note]) -> None:
+        if edits:
+            self.summary.callers.setdefault(path, []).extend(edits)
+        self.summary.notes += notes
+
+    # Sources
+
+    def _finish_sources(self, external: set[tuple[str, str]]) -> None:
+        for cut in self.cuts:
+            source = cut.source
+            names = {name for dotted, name in external if dotted == source.located.dotted}
+            fate = cut.fate()
+            if fate == "deleted":
+                self._refuse_readers(source, names)
+                self.after[source.located.path] = None
+            else:
+                cut.apply(names)
+                if source.spec.docstring_first:
+                    docstring_first(source)
+                if source.spec.becomes is not None:
+                    rebase_relative(source)
+            self.summary.sources.append(
+                SourceChange(
+                    path=source.located.path,
+                    module=source.located.dotted,
+                    fate=fate,
+                    removed_imports=tuple(cut.removed_imports),
+                    imports_back=tuple(cut.imports_back),
+                )
+            )
+
+    def _refuse_readers(self, source: SourceState, names: set[str]) -> None:
+        still = sorted(names)
+        if still:
+            raise Refusal(
+                "still-read",
+                f"`{source.located.dotted}` is to be deleted, but `{still[0]}` is read through it.",
+                next_step="Import it from where it is defined first, or leave the emptied module.",
+                place=Place(source.located.path),
+            )
+
+    def _finish_documents(self) -> None:
+        for package in self.plan.packages:
+            export_names(package, self)
+        for path, document in sorted(self.documents.items()):
+            if path in self.after and self.after[path] is None:
+                continue
+            data = document.finish()
+            mode = self.tree.entries()[path]
+            source = next((s for s in self.move.sources if s.located.path == path), None)
+            if source is not None and source.spec.becomes is not None:
+                self.after[path] = None
+                self.after[source.after.path] = Blob(data, mode)
+                self.created[source.after.dotted] = source.located.dotted
+            elif data != document.module.data:
+                self.after[path] = Blob(data, mode)
+
+    # Authored text and formatters
+
+    def _set_authored(self) -> None:
+        for path, blob in self.authored.items():
+            self.after[path] = blob
+            if path.endswith(".py") and path not in self.tree.entries():
+                self.created.setdefault(self.names.dotted(path), self.move.sources[0].located.dotted)
+
+    def _format(self) -> dict[str, tuple[str, ...]]:
+        with self._phase("format"):
+            files = {
+                path: blob.data
+                for path, blob in sorted(self.after.items())
+                if blob is not None and path not in self.authored
+            }
+            if not self.formatters.tools or not files:
+                return {}
+            after = OverlayTree(self.tree, self.after)
+            changed: dict[str, tuple[str, ...]] = {}
+            for path, formatted in sorted(self.formatters.format(files, after).items()):
+                blob = self.after[path]
+                if blob is not None and formatted.data != blob.data:
+                    self.after[path] = Blob(formatted.data, blob.mode)
+                if formatted.changed_by:
+                    changed[path] = formatted.changed_by
+            return changed
+
+    def _apply_authored_edits(self) -> None:
+        apply_edits(self.plan, self.names, self.tree, self.after)
+
+    def _outcome(self, formatter_edits: dict[str, tuple[str, ...]]) -> Outcome:
+        before = {path: self.tree.blob(path) for path in self.after}
+        changes = ChangeSet.of(before, self.after)
+        return Outcome(
+            changes=changes,
+            sources=tuple(self.summary.sources),
+            destinations=tuple(
+                replace(item, lines=_line_count(self.after.get(item.path)))
+                for item in self.summary.destinations
+            ),
+            callers=tuple(
+                Caller(path, tuple(sorted(edits, key=lambda e: (e.line, e.kind, e.after))))
+                for path, edits in sorted(self.summary.callers.items())
+            ),
+            authored=(
+                *(
+                    Authored(self.names.locate_new(f.file, self.plan.place(f.line), package=True).path
+                             if not f.file.is_path else f.file.text, f.lines, "file")
+                    for f in self.plan.files
+                ),
+                *(Authored(str(e.file), e.lines, "edit") for e in self.plan.edits),
+            ),  # fmt: skip
+            notes=tuple(
+                sorted(
+                    self._standing_notes(),
+                    key=lambda note: (note.place.path, note.place.line or 0, note.kind, note.message),
+                )
+            ),
+            formatted=tuple(str(tool) for tool in self.formatters.tools),
+            formatter_edits=formatter_edits,
+            phases=tuple(Phase(name, seconds) for name, seconds in self.phases.items()),
+        )
+
+    def _standing_notes(self) -> Iterator[Note]:
+        """Notes whose line an authored edit has not since replaced."""
+        edited = {str(edit.file) for edit in self.plan.edits}
+        for note in self.summary.notes:
+            blob = self.after.get(note.place.path)
+            named = {note.place.path, self.names.dotted(note.place.path)}
+            if blob is not None and note.place.excerpt and named & edited:
+                if note.place.excerpt.encode() not in blob.data:
+                    continue
+            yield note
+
+
+def _line_count(blob: Blob | None) -> int:
+    return 0 if blob is None else len(blob.data.splitlines())

@@ -1,0 +1,255 @@
+"""A Python module as the mover sees it: its text, its syntax tree, and its top-level statements as spans.
+
+The text is never regenerated. Statements are located with `ast` and spliced as they stand, so line
+endings, tabs, form feeds, odd spacing and the encoding of a file stay as they were.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import codecs
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from transforms.errors import Place, Refusal
+from transforms.parsing import parse
+from transforms.scopes import Scopes, resolve
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_BLANK = re.compile(r"[ \t\f]*\Z")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One top-level statement.
+
+    `start` to `end` are character offsets of its own lines: decorators, body, trailing comment,
+    without the final line end. `block_start` includes the comment block that touches it. `shared`
+    says that another statement stands on the same line, behind a semicolon.
+    """
+
+    index: int
+    node: ast.stmt
+    block_start: int
+    start: int
+    end: int
+    shared: bool = False
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+    @property
+    def is_import(self) -> bool:
+        return isinstance(self.node, (ast.Import, ast.ImportFrom))
+
+    @property
+    def is_definition(self) -> bool:
+        return isinstance(self.node, _DEFINITIONS)
+
+
+class Module:
+    """A parsed module. `text` has no byte order mark; `encode` restores bytes exactly."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path = path
+        self.data = data
+        self.bom = data.startswith(codecs.BOM_UTF8)
+        self.encoding = _encoding(path, data)
+        body = data[len(codecs.BOM_UTF8) :] if self.bom else data
+        self.text = _decode(path, body, self.encoding)
+        self.tree = parse(self.text if self.encoding != "utf-8" else body, path)
+
+    def encode(self, text: str) -> bytes:
+        try:
+            data = text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            line = text[: error.start].count("\n") + 1
+            raise Refusal(
+                "encoding",
+                f"The text does not fit the encoding that the file declares ({self.encoding}).",
+                next_step="Save the file as UTF-8 in a commit of its own first.",
+                place=Place(self.path, line),
+            ) from None
+        return (codecs.BOM_UTF8 if self.bom else b"") + data
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Offsets of the lines as the tokenizer counts them: LF, CRLF and a lone CR end a line."""
+        return [0, *(found.end() for found in _LINE_END.finditer(self.text))]
+
+    @cached_property
+    def newline(self) -> str:
+        """The line end that most lines of the file use; LF when it has none."""
+        counts: dict[str, int] = {}
+        for found in _LINE_END.finditer(self.text):
+            counts[found[0]] = counts.get(found[0], 0) + 1
+        return max(counts, key=lambda end: (counts[end], end)) if counts else "\n"
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        return resolve(self.tree)
+
+    def offset(self, line: int, column: int) -> int:
+        """The character offset of a position of `ast`: a 1-based line and a UTF-8 byte column."""
+        start = self.line_starts[line - 1]
+        end = self.line_starts[line] if line < len(self.line_starts) else len(self.text)
+        row = self.text[start:end]
+        if row.isascii():
+            return start + column
+        return start + len(row.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "replace"))
+
+    def span(self, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]:
+        """The offsets of a node, without decorators and comments."""
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        return (
+            self.offset(node.lineno, node.col_offset),
+            self.offset(node.end_lineno, node.end_col_offset),
+        )
+
+    def line_of(self, offset: int) -> int:
+        """The 1-based line in which an offset lies."""
+        return bisect.bisect_right(self.line_starts, offset)
+
+    def line_start(self, offset: int) -> int:
+        return self.line_starts[self.line_of(offset) - 1]
+
+    def line_text(self, line: int) -> str:
+        """A line without its end."""
+        start = self.line_starts[line - 1]
+        found = _LINE_END.search(self.text, start)
+        return self.text[start : found.start() if found else len(self.text)]
+
+    def line_end(self, offset: int) -> int:
+        """The end of the line that holds `offset`, before its line end."""
+        found = _LINE_END.search(self.text, offset)
+        return found.start() if found else len(self.text)
+
+    def after_line(self, offset: int) -> int:
+        """The start of the line after the one that holds `offset`."""
+        found = _LINE_END.search(self.text, offset)
+        return found.end() if found else len(self.text)
+
+    def place(self, line: int) -> Place:
+        return Place(self.path, line, None, self.line_text(line))
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        return tuple(self._statements())
+
+    def _statements(self) -> Iterator[Statement]:
+        body = self.tree.body
+        previous_end = 0
+        for index, node in enumerate(body):
+            first = node
+            if isinstance(node, _DEFINITIONS) and node.decorator_list:
+                first_line = min(item.lineno for item in node.decorator_list)
+            else:
+                first_line = first.lineno
+            start = self.line_starts[first_line - 1]
+            limit = len(self.text)
+            if index + 1 < len(body):
+                limit = self.line_starts[_first_line(body[index + 1]) - 1]
+            end = self._end(node, max(limit, start))
+            shared = start < previous_end or (
+                index + 1 < len(body) and _first_line(body[index + 1]) <= (node.end_lineno or 0)
+            )
+            block_start = start if start < previous_end else self._block_start(start, previous_end)
+            yield Statement(index, node, block_start, start, end, shared)
+            previous_end = max(previous_end, end)
+
+    def _end(self, node: ast.stmt, limit: int) -> int:
+        """The end of a statement's last line, including comments indented into its body."""
+        _, own = self.span(node)
+        end = self.line_end(own)
+        while self.text[own:end].rstrip().endswith("\\") and "#" not in self.text[own:end]:
+            following = self.after_line(end)
+            if following >= len(self.text):
+                break
+            own, end = end, self.line_end(following)
+        if not hasattr(node, "body"):
+            return end
+        position = self.after_line(end)
+        while position < limit:
+            line = self.text[position : self.line_end(position)]
+            if line.lstrip(" \t\f").startswith("#") and line[0] in " \t":
+                end = self.line_end(position)
+            elif not _BLANK.match(line):
+                break
+            position = self.after_line(position)
+        return end
+
+    def _block_start(self, start: int, lowest: int) -> int:
+        """Where the comment block that touches a statement begins."""
+        block = start
+        while block > lowest:
+            line = self.line_starts[self.line_of(block) - 2] if self.line_of(block) > 1 else block
+            text = self.text[line:block]
+            if line < lowest or not text.startswith("#"):
+                break
+            if self.line_of(line) <= 2 and (text.startswith("#!") or _COOKIE.match(text)):
+                break
+            block = line
+        return block
+
+    def blank_lines_before(self, offset: int) -> int:
+        """How many blank lines stand directly above the line that starts at `offset`."""
+        count = 0
+        line = self.line_of(offset)
+        while line - 1 >= 1 and _BLANK.match(self.line_text(line - 1)):
+            line -= 1
+            count += 1
+        return count
+
+    def blank_lines_after(self, offset: int) -> int:
+        """How many blank lines follow the line that holds `offset`."""
+        count = 0
+        line = self.line_of(offset) + 1
+        while line <= len(self.line_starts):
+            if line == len(self.line_starts) and self.line_starts[-1] == len(self.text):
+                break  # nothing follows the last line end
+            if not _BLANK.match(self.line_text(line)):
+                break
+            line += 1
+            count += 1
+        return count
+
+
+_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(item.lineno for item in decorators)])
+
+
+def _encoding(path: str, data: bytes) -> str:
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError as error:
+        raise Refusal(
+            "encoding",
+            f"The file's encoding cannot be told: {error}.",
+            next_step="Correct its coding line, or list the file under `leave`.",
+            place=Place(path, 1),
+        ) from None
+    return "utf-8" if encoding == "utf-8-sig" else encoding
+
+
+def _decode(path: str, body: bytes, encoding: str) -> str:
+    try:
+        return body.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = body[: error.start].count(b"\n") + 1
+        raise Refusal(
+            "encoding",
+            f"The file is not valid {encoding}: byte {body[error.start]:#04x}.",
+            next_step="Declare its encoding or save it as UTF-8, or list the file under `leave`.",
+            place=Place(path, line),
+        ) from None

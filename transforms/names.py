@@ -1,0 +1,244 @@
+"""What a dotted name means in a tree, and what a path is called: modules, packages and roots."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from transforms.errors import Place, Refusal, nearest
+from transforms.plan import ModuleName
+from transforms.tree import Tree
+
+SUFFIXES = (".py", ".pyi")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Located:
+    """A module in a tree: where it lies, what it is called, and whether it is there yet."""
+
+    path: str
+    dotted: str
+    exists: bool
+
+    @property
+    def is_package(self) -> bool:
+        return posixpath.basename(self.path).startswith("__init__.")
+
+    @property
+    def package(self) -> str:
+        """The package that relative imports in this module start from; "" at a root."""
+        return self.dotted if self.is_package else self.dotted.rpartition(".")[0]
+
+    @property
+    def last(self) -> str:
+        return self.dotted.rpartition(".")[2]
+
+
+class Names:
+    """Finds modules by name and names modules by path.
+
+    A root is a directory in which dotted names start. It comes from the plan (`roots`), or from
+    the tree: the parent of the topmost directory that holds an `__init__.py`.
+    """
+
+    def __init__(self, tree: Tree, roots: Sequence[str] = ()) -> None:
+        self._tree = tree
+        self._given = tuple(roots)
+        self.root: str | None = roots[0] if roots else None
+
+    @cached_property
+    def _paths(self) -> dict[str, int]:
+        return {path: mode for path, mode in self._tree.entries().items() if path.endswith(SUFFIXES)}
+
+    @cached_property
+    def _directories(self) -> set[str]:
+        found: set[str] = set()
+        for path in self._paths:
+            directory = posixpath.dirname(path)
+            while directory not in found:
+                found.add(directory)
+                directory = posixpath.dirname(directory)
+        return found
+
+    @cached_property
+    def _packages(self) -> set[str]:
+        return {
+            posixpath.dirname(path)
+            for path in self._paths
+            if posixpath.basename(path).startswith("__init__.")
+        }
+
+    def locate(self, name: ModuleName, place: Place) -> Located:
+        """The existing module that a plan names. Refuses an unknown or an ambiguous name."""
+        path = name.text if name.is_path else self._find(name.text, place)
+        if path is None or path not in self._tree.entries():
+            raise self._unknown(name, place)
+        if self.root is None:
+            self.root = self._root_of(path, name)
+        return Located(path, self.dotted(path), True)
+
+    def locate_new(self, name: ModuleName, place: Place, *, package: bool = False) -> Located:
+        """A module that may not be there yet; `package`: it is (or becomes) an `__init__`."""
+        if name.is_path:
+            path = name.text
+            if self.root is None:
+                self.root = self._root_of(path, name)
+            return Located(path, self.dotted(path), path in self._tree.entries())
+        existing = self._find(name.text, place)
+        if existing is not None and not (package and not existing.endswith("__init__.py")):
+            return Located(existing, name.text, True)
+        if self.root is None:
+            raise self._unknown(name, place)
+        stem = posixpath.join(self.root, *name.text.split("."))
+        path = f"{stem}/__init__.py" if package else f"{stem}.py"
+        return Located(path, name.text, path in self._tree.entries())
+
+    def dotted(self, path: str) -> str:
+        """The dotted name of a path below the root; elsewhere the name below its own root."""
+        root = self.root
+        if root is None or not _below(path, root):
+            root = self._own_root(path, by_use=root is None)
+        relative = posixpath.relpath(path, root) if root else path
+        stem = relative[: relative.rindex(".")] if "." in posixpath.basename(relative) else relative
+        parts = stem.split("/")
+        if parts[-1] == "__init__":
+            parts.pop()
+        return ".".join(parts)
+
+    def package_of(self, path: str) -> str:
+        """The package in which relative imports of the module at `path` start."""
+        dotted = self.dotted(path)
+        return dotted if posixpath.basename(path).startswith("__init__.") else dotted.rpartition(".")[0]
+
+    def path_of(self, dotted: str) -> str | None:
+        """The path of a module below the root, if the tree has it."""
+        if self.root is None or not dotted:
+            return None
+        stem = posixpath.join(self.root, *dotted.split("."))
+        for path in (f"{stem}/__init__.py", f"{stem}.py"):
+            if path in self._paths:
+                return path
+        return None
+
+    def _find(self, dotted: str, place: Place) -> str | None:
+        found = self.path_of(dotted)
+        if found:
+            return found
+        roots = self._given
+        stem = dotted.replace(".", "/")
+        candidates = [
+            path
+            for path in self._paths
+            if path in (f"{stem}.py", f"{stem}/__init__.py")
+            or path.endswith((f"/{stem}.py", f"/{stem}/__init__.py"))
+        ]
+        if roots:
+            candidates = [path for path in candidates if self._named(path, dotted, roots)]
+        elif len(candidates) > 1:
+            own = [path for path in candidates if self._named(path, dotted, (self._own_root(path),))]
+            candidates = own or candidates
+        if len(candidates) > 1:
+            raise Refusal(
+                "ambiguous-module",
+                f"`{dotted}` could be {' or '.join(f'`{path}`' for path in candidates[:3])}.",
+                next_step="Name it by path, or say where names start: `roots = [\"src\"]`.",
+                place=place,
+            )
+        return candidates[0] if candidates else None
+
+    def _named(self, path: str, dotted: str, roots: Sequence[str]) -> bool:
+        stem = dotted.replace(".", "/")
+        valid = {posixpath.join(root, f"{stem}{end}") for root in roots for end in (".py", "/__init__.py")}
+        return path in valid
+
+    def _root_of(self, path: str, name: ModuleName) -> str:
+        for root in sorted(self._given, key=len, reverse=True):
+            if _below(path, root):
+                return root
+        if not name.is_path:
+            stem = name.text.replace(".", "/")
+            for end in (f"{stem}.py", f"{stem}/__init__.py"):
+                if path == end:
+                    return ""
+                if path.endswith("/" + end):
+                    return path[: -len(end) - 1]
+        return self._own_root(path)
+
+    def _own_root(self, path: str, *, by_use: bool = True) -> str:
+        """The parent of the topmost package above `path`; without one, what imports of it show
+        (`by_use`, which searches the tree), or custom."""
+        directory = posixpath.dirname(path)
+        parts = directory.split("/") if directory else []
+        for length in range(1, len(parts) + 1):
+            if "/".join(parts[:length]) in self._packages:
+                return "/".join(parts[: length - 1])
+        if not parts:
+            return ""
+        if by_use and len(parts) > 1:
+            return self._root_by_use(path, parts)
+        return _custom_root(parts)
+
+    def _root_by_use(self, path: str, parts: list[str]) -> str:
+        """Without any `__init__.py` above: the root under which most imports spell the module."""
+        stem = [*parts, posixpath.basename(path).rpartition(".")[0]]
+        if stem[-1] == "__init__":
+            stem.pop()
+        mentions = self._tree.search(re.compile(rb"\b" + stem[-1].encode() + rb"\b"), self._paths)
+        texts = list(self._tree.read_many(mentions).values())
+        best, most = _custom_root(parts), 0
+        for cut in range(len(parts)):
+            dotted = re.escape(".".join(stem[cut:])).encode()
+            spelled = re.compile(rb"(?m)^[ \t]*(?:from|import)[ \t]+" + dotted + rb"\b")
+            uses = sum(len(spelled.findall(text)) for text in texts)
+            if uses > most:
+                best, most = "/".join(parts[:cut]), uses
+        return best
+
+    def _unknown(self, name: ModuleName, place: Place) -> Refusal:
+        names = self._paths if name.is_path else {self.dotted(path) for path in self._paths}
+        last = re.split(r"[./]", name.text.removesuffix(".py"))[-1]
+        close = nearest(name.text, [item for item in names if last in item] or names)
+        hint = f"Did you mean {' or '.join(f'`{item}`' for item in close)}? " if close else ""
+        return Refusal(
+            "unknown-module",
+            f"There is no module `{name}` in the {self._tree.label}.",
+            next_step=f"{hint}Name a module of the tree, by path or by dotted name.".strip(),
+            place=place,
+        )
+
+
+def resolve_import(package: str, level: int, module: str | None) -> str | None:
+    """The absolute name that `from <level dots><module> import` means inside `package`.
+
+    `None` when it climbs above the top. A plain import has level 0.
+    """
+    if level == 0:
+        return module or ""
+    parts = package.split(".") if package else []
+    if level - 1 > len(parts):
+        return None
+    base = parts[: len(parts) - (level - 1)]
+    return ".".join([*base, *([module] if module else [])])
+
+
+def relative_name(package: str, target: str) -> str | None:
+    """`target` as a relative import inside `package` spells it; `None` if they share no package."""
+    here = package.split(".") if package else []
+    there = target.split(".")
+    if not here or here[0] != there[0]:
+        return None
+    common = 0
+    while common < min(len(here), len(there)) and here[common] == there[common]:
+        common += 1
+    return "." * (len(here) - common + 1) + ".".join(there[common:])
+
+
+def _below(path: str, root: str) -> bool:
+    return not root or path.startswith(root + "/")
+
+
+def _custom_root(parts: list[str]) -> str:
+    return parts[0] if parts[0] in {"src", "lib", "python"} else ""

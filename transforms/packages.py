@@ -1,0 +1,121 @@
+"""A package's `__init__`: the names a plan exports from it, as imports and in `__all__`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from transforms.changes import Blob
+from transforms.document import Document, Wanted
+from transforms.errors import Refusal
+from transforms.imports import ImportedName
+from transforms.names import Located, relative_name
+from transforms.plan import Package
+
+if TYPE_CHECKING:
+    from transforms.engine import _Engine
+
+
+def export_names(package: Package, engine: _Engine) -> None:
+    """Make a package's `__init__` export the names; it is created if there is none."""
+    place = engine.plan.place(package.line)
+    located = engine.names.locate_new(package.module, place, package=True)
+    homes = {name: _home(name, located, engine, package) for name in package.exports}
+    if located.exists and located.path in engine.tree.entries():
+        document = engine.open(located.path)
+        _extend(document, located, homes, package)
+    else:
+        document = Document(
+            located.path, _fresh(homes, package).encode(), located.dotted, sorter=engine.sorter,
+            style=engine.move.sources[0].document.style,
+        )  # fmt: skip
+        _import(document, located, homes, relative=False)
+        engine.after[located.path] = Blob(document.finish(), 0o100644)
+        engine.created[located.dotted] = engine.move.sources[0].located.dotted
+
+
+def _home(name: str, located: Located, engine: _Engine, package: Package) -> str:
+    for source in engine.move.sources:
+        home = engine.move.home(source.located.dotted, name)
+        if home is not None:
+            return home
+    raise Refusal(
+        "unknown-symbol",
+        f"`{located.dotted}` is to export `{name}`, which the plan does not move.",
+        next_step="Export moved symbols only; other lines of an `__init__` are authored.",
+        place=engine.plan.place(package.line),
+    )
+
+
+def _fresh(homes: dict[str, str], package: Package) -> str:
+    if not package.dunder_all:
+        return ""
+    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(homes)) + "]\n"
+
+
+def _import(
+    document: Document, located: Located, homes: dict[str, str], *, relative: bool
+) -> None:
+    for name, home in sorted(homes.items(), key=lambda item: (item[1], item[0])):
+        spelled = (relative_name(located.dotted, home) or home) if relative else home
+        document.import_name(Wanted(home, spelled, ImportedName(name)))
+
+
+def _extend(
+    document: Document, located: Located, homes: dict[str, str], package: Package
+) -> None:
+    """Add imports beside the present ones, and names to a literal `__all__`."""
+    missing = {name: home for name, home in homes.items() if not _has(document, name, home)}
+    sites = document.editor.sites
+    _import(document, located, missing, relative=sum(s.is_relative for s in sites) * 2 > len(sites))
+    if package.dunder_all:
+        listed = {name for name, _ in document.symbols.all_names}
+        _add_to_all(document, sorted(set(homes) - listed))
+
+
+def _has(document: Document, name: str, home: str) -> bool:
+    return any(
+        site.target == home and any(name in (n.asname, n.name) for n in site.names)
+        for site in document.editor.sites
+    )
+
+
+def _add_to_all(document: Document, names: list[str]) -> None:
+    if not names:
+        return
+    module = document.module
+    for statement in document.symbols.statements:
+        node = statement.node
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+                and node.targets[0].id == "__all__"):  # fmt: skip
+            continue
+        if not isinstance(node.value, (ast.List, ast.Tuple)):
+            break
+        elements = node.value.elts
+        for name in names:
+            values = [e.value for e in elements if isinstance(e, ast.Constant)]
+            position = next((i for i, v in enumerate(values) if isinstance(v, str) and v > name), None)
+            if not elements:
+                offset = module.span(node.value)[0] + 1
+                document.edits.insert(offset, f'"{name}"')
+            elif position is not None and values == sorted(values, key=str):
+                start, _ = module.span(elements[position])
+                document.edits.insert(start, f'"{name}"' + _separator(document, node.value))
+            else:
+                _, end = module.span(elements[-1])
+                document.edits.insert(end, _separator(document, node.value) + f'"{name}"')
+        return
+    text = "__all__ = [" + ", ".join(f'"{name}"' for name in names) + "]"
+    if names:
+        document.edits.insert(len(module.text), module.newline + text + module.newline)
+
+
+def _separator(document: Document, value: ast.List | ast.Tuple) -> str:
+    """What stands between two elements: a comma and a space, or a new line as the list has it."""
+    module = document.module
+    first = value.elts[0]
+    if first.lineno == value.lineno:
+        return ", "
+    start, _ = module.span(first)
+    indent = module.text[module.line_start(start) : start]
+    return "," + module.newline + indent

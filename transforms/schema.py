@@ -1,0 +1,220 @@
+"""Checked access to a parsed TOML document: every complaint names file, line, key and next step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any, overload
+
+from transforms.errors import Place, Refusal, nearest
+
+KeyPath = tuple[str | int, ...]
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
+_QUOTES = ('"""', "'''")
+
+
+def locate_keys(text: str) -> dict[KeyPath, int]:
+    """The 1-based line of each table header and key, for messages only.
+
+    TOML parsers drop positions. This reads just what plans consist of: headers, and keys at the
+    start of a line; the inside of a multi-line string is passed over.
+    """
+    lines: dict[KeyPath, int] = {}
+    counts: dict[str, int] = {}
+    table: KeyPath = ()
+    inside: str | None = None
+    for number, line in enumerate(text.split("\n"), start=1):
+        if inside:
+            if inside in line:
+                inside = None
+            continue
+        if header := _HEADER.match(line):
+            name = header[2].strip("\"'")
+            if header[1] == "[[":
+                index = counts.get(name, 0)
+                counts[name] = index + 1
+                table = (name, index)
+            else:
+                table = (name,)
+            lines.setdefault(table, number)
+        elif key := _KEY.match(line):
+            lines.setdefault((*table, key[1].strip("\"'")), number)
+            value = line[key.end() :].lstrip()
+            for quote in _QUOTES:
+                if value.startswith(quote) and quote not in value[3:]:
+                    inside = quote
+    return lines
+
+
+class Reader:
+    """One table of a document. The accessors check types and refuse by file, line and key."""
+
+    def __init__(
+        self,
+        path: str,
+        text: str,
+        data: dict[str, Any],
+        lines: dict[KeyPath, int],
+        where: KeyPath = (),
+    ) -> None:
+        self.path = path
+        self.data = data
+        self._text = text
+        self._lines = lines
+        self._where = where
+
+    @property
+    def line(self) -> int:
+        return self._lines.get(self._where, 1)
+
+    def refuse(self, key: str, problem: str, next_step: str) -> Refusal:
+        """The refusal for one key. `problem` completes "`key`: ..."."""
+        line = self._lines.get((*self._where, key), self.line)
+        excerpt = self._text.split("\n")[line - 1].rstrip()
+        return Refusal(
+            "plan-schema",
+            f"`{self._label(key)}`: {problem}.",
+            next_step=next_step,
+            place=Place(self.path, line, None, excerpt),
+        )
+
+    def unknown(self, key: str, valid: Collection[str], what: str) -> Refusal:
+        close = nearest(key, valid)
+        hint = f"Did you mean `{close[0]}`? " if close else ""
+        shown = ", ".join(f"`{name}`" for name in sorted(valid))
+        return self.refuse(key, f"`{key}` is not {what}", f"{hint}Valid here: {shown}.")
+
+    def top(self, keys: Collection[str]) -> Reader:
+        self.only(*keys)
+        return self
+
+    def only(self, *keys: str) -> None:
+        """Unknown keys are errors: a misspelled option must not be passed over."""
+        for key in self.data:
+            if key not in keys:
+                raise self.unknown(key, keys, "a key of this table")
+
+    def table(self, key: str) -> Reader:
+        value = self.data.get(key, {})
+        if not isinstance(value, dict):
+            raise self.refuse(key, f"expected a table, found {_kind(value)}", f"Write `[{key}]`.")
+        return Reader(self.path, self._text, value, self._lines, (*self._where, key))
+
+    def tables(self, key: str, *, required: bool = True) -> list[Reader]:
+        value = self.data.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            raise self.refuse(
+                key, f"expected an array of tables, found {_kind(value)}", f"Write `[[{key}]]`."
+            )
+        if required and not value:
+            raise self.refuse(key, "missing", f"Write at least one `[[{key}]]` table.")
+        return [
+            Reader(self.path, self._text, item, self._lines, (*self._where, key, index))
+            for index, item in enumerate(value)
+        ]
+
+    def integer(self, key: str) -> int:
+        value = self.data.get(key)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.refuse(
+                key, f"expected a whole number, found {_kind(value)}", f"Write `{key} = 1`."
+            )
+        return value
+
+    def boolean(self, key: str, *, default: bool = False) -> bool:
+        value = self.data.get(key, default)
+        if not isinstance(value, bool):
+            raise self.refuse(
+                key, f"expected true or false, found {_kind(value)}", f"Write `{key} = true`."
+            )
+        return value
+
+    @overload
+    def string(self, key: str) -> str: ...
+    @overload
+    def string(self, key: str, *, default: str) -> str: ...
+    @overload
+    def string(self, key: str, *, default: None) -> str | None: ...
+    def string(self, key: str, *, default: str | None = "\0") -> str | None:
+        """A line of text without control characters."""
+        if key not in self.data and default != "\0":
+            return default
+        value = self.text(key)
+        if not value.isprintable():
+            raise self.refuse(
+                key, "the text holds a line break or a control character", "Write one plain line."
+            )
+        return value
+
+    def text(self, key: str) -> str:
+        """Literal text, of any length and with line breaks."""
+        value = self.data.get(key)
+        if not isinstance(value, str):
+            found = "nothing" if value is None else _kind(value)
+            raise self.refuse(key, f"expected a string, found {found}", f'Write `{key} = "..."`.')
+        return value
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        value = self.data.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.refuse(
+                key, f"expected an array of strings, found {_kind(value)}", f'Write `{key} = ["..."]`.'
+            )
+        return tuple(value)
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """Python names, each once."""
+        names = self.strings(key)
+        for name in names:
+            self._check_name(key, name)
+        for name in names:
+            if names.count(name) > 1:
+                raise self.refuse(key, f"`{name}` is listed twice", "List each name once.")
+        return names
+
+    def name(self, key: str) -> str | None:
+        name = self.string(key, default=None)
+        if name is not None:
+            self._check_name(key, name)
+        return name
+
+    @overload
+    def choice(self, key: str, valid: Collection[str]) -> str: ...
+    @overload
+    def choice(self, key: str, valid: Collection[str], *, default: str) -> str: ...
+    @overload
+    def choice(self, key: str, valid: Collection[str], *, default: None) -> str | None: ...
+    def choice(
+        self, key: str, valid: Collection[str], *, default: str | None = "\0"
+    ) -> str | None:
+        value = self.string(key, default=default)
+        if value is not None and value not in valid:
+            close = nearest(value, valid)
+            hint = f"Did you mean `{close[0]}`? " if close else ""
+            shown = ", ".join(f"`{item}`" for item in valid)
+            raise self.refuse(key, f"expected one of {shown}, found `{value}`", f"{hint}".strip()
+                              or "Choose one of these.")  # fmt: skip
+        return value
+
+    def _check_name(self, key: str, name: str) -> None:
+        if not name.isidentifier():
+            raise self.refuse(
+                key,
+                f"`{name}` is no Python name",
+                "Name a top-level symbol; a method or attribute cannot be moved on its own.",
+            )
+
+    def _label(self, key: str) -> str:
+        parts = [part for part in self._where if isinstance(part, str)]
+        return ".".join([*parts, key])
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true or false"
+    names = {str: "a string", int: "a number", float: "a number", list: "an array", dict: "a table"}
+    return names.get(type(value), "another type")

@@ -31,6 +31,7 @@ class Applied:
     """What was done with an outcome: `mode` is `preview`, `check`, `diff` or `write`."""
 
     plan: str
+    title: str
     tree: str
     mode: str
     outcome: Outcome
@@ -44,12 +45,16 @@ def applied(done: Applied) -> Report:
     return Report(
         command="apply",
         verdict=Verdict.DIFFERS if differs else Verdict.HOLDS,
-        headline=f"{done.plan} on {done.tree}",
+        headline=f"{_name(done)} on {done.tree}",
         sections=tuple(section for section in _sections(outcome, counts) if section.findings),
         summary=(_totals(outcome, counts), _result(done)),
         data=_data(done, counts),
         timings=tuple((phase.name, phase.seconds) for phase in outcome.phases),
     )
+
+
+def _name(done: Applied) -> str:
+    return f"{done.title} ({done.plan})" if done.title else done.plan
 
 
 def _totals(outcome: Outcome, counts: Counts) -> str:
@@ -164,6 +169,7 @@ def _data(done: Applied, counts: Counts) -> dict[str, Any]:
     edits = [edit for caller in outcome.callers for edit in caller.edits]
     return {
         "plan": done.plan,
+        "title": done.title,
         "tree": done.tree,
         "mode": done.mode,
         "written": done.mode == "write",

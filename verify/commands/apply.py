@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +18,7 @@ from verify.escape import visible
 from verify.report import Report, counted
 
 if TYPE_CHECKING:
-    from transforms.changes import ChangeSet
+    from transforms.outcome import Outcome
     from transforms.tree import Tree
 
 HELP = """Make the move that PLAN describes.
@@ -62,7 +63,7 @@ class Request:
 
 def apply(
     context: typer.Context,
-    plan: Annotated[Path, typer.Argument(help="The plan, a TOML file.")],
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.")],
     repo: Repo = Path(),
     at: Annotated[
         str | None,
@@ -128,10 +129,15 @@ def _run(request: Request, output: Output) -> Report | None:
             chosen = formatters.repository_formatters(tree)
         outcome = engine.apply(plan, tree, formatters=chosen)
     if request.mode == "write":
-        _write(tree, outcome.changes)
-    report = applied(
-        Applied(plan=str(request.plan), tree=tree.label, mode=request.mode, outcome=outcome)
+        outcome = _write(tree, outcome)
+    done = Applied(
+        plan=str(request.plan),
+        title=plan.title,
+        tree=tree.label,
+        mode=request.mode,
+        outcome=outcome,
     )
+    report = applied(done)
     if request.mode != "diff":
         return report
     console.print_diff(outcome.changes.diff(), sys.stdout)
@@ -151,17 +157,20 @@ def _recover(repo: Path) -> None:
     console.print_text(visible(f"An interrupted run was {what} {files}.") + "\n", sys.stderr)
 
 
-def _write(tree: Tree, changes: ChangeSet) -> None:
-    """Write all files or none. An interrupt is answered with what became of them."""
+def _write(tree: Tree, outcome: Outcome) -> Outcome:
+    """Write all files or none, and time it. An interrupt is answered with what became of them."""
     from transforms import journal
+    from transforms.outcome import Phase
     from transforms.tree import WorkingTree
 
     if not isinstance(tree, WorkingTree):
         raise TypeError(f"{tree.label} cannot be written")
+    start = time.perf_counter()
     try:
-        journal.write(tree, changes)
+        journal.write(tree, outcome.changes)
     except KeyboardInterrupt:
         recovery = journal.recover(tree.root)
         if recovery is not None and recovery.outcome == "finished":
             raise KeyboardInterrupt("the move had been written") from None
         raise
+    return replace(outcome, phases=(*outcome.phases, Phase("write", time.perf_counter() - start)))

@@ -63,6 +63,17 @@ class Output:
             text = "".join(traceback.format_exception(error))
             print_text(visible_lines(text), sys.stderr)
 
+    def check(self) -> None:
+        """Raise `Refusal` if the JSON cannot be written: better before the work than after."""
+        if self.json in {None, STDOUT}:
+            return
+        path = Path(str(self.json))
+        target = path if path.exists() else path.parent
+        if not target.is_dir() and target != path:
+            raise self._unwritable("there is no such folder")
+        if path.is_dir() or not os.access(target, os.W_OK):
+            raise self._unwritable("it is a folder, or you may not write to it")
+
     def write_json(self, report: Report) -> None:
         """Write the JSON alone, to the file or to stdout. Raises `Refusal` if it cannot."""
         if self.json is None:
@@ -74,12 +85,15 @@ class Output:
         try:
             Path(self.json).write_text(text, encoding="ascii", newline="\n")
         except OSError as error:
-            raise Refusal(
-                "unwritable-report",
-                f"The JSON report cannot be written: {error.strerror}.",
-                next_step="Name a file in a folder that exists and that you may write to.",
-                place=Place(self.json),
-            ) from error
+            raise self._unwritable(error.strerror or type(error).__name__) from error
+
+    def _unwritable(self, cause: str) -> Refusal:
+        return Refusal(
+            "unwritable-report",
+            f"The JSON report cannot be written: {cause}.",
+            next_step="Name a file in a folder that exists and that you may write to.",
+            place=Place(str(self.json)),
+        )
 
 
 def is_colourful(stream: TextIO) -> bool:

@@ -126,15 +126,15 @@ def place_data(place: Place | None) -> dict[str, Any] | None:
     return {"path": place.path, "line": place.line, "column": place.column}
 
 
-def refused(command: str, refusal: Refusal) -> Report:
-    """Report that the input was refused: nothing was judged and nothing was written."""
+def refused(command: str, refusal: Refusal, *, untouched: bool = True) -> Report:
+    """Report that the input was refused: nothing was judged and, if `untouched`, written."""
     finding = Finding(refusal.kind, refusal.place or Place(""), refusal.cause)
     return Report(
         command=command,
         verdict=Verdict.UNJUDGED,
         headline=f"refused ({refusal.kind})",
         sections=(Section("", (finding,)),),
-        summary=(refusal.next_step, "Nothing was written."),
+        summary=(refusal.next_step, *(("Nothing was written.",) if untouched else ())),
         data={
             "refusal": {
                 "kind": refusal.kind,

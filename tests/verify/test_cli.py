@@ -19,7 +19,7 @@ from tests.verify.samples import OUTCOME, UNCHANGED
 from transforms.changes import Blob, Change, ChangeSet
 from transforms.errors import Place, Refusal
 from transforms.outcome import Destination, Outcome
-from transforms.tree import Tree
+from transforms.tree import Tree, WorkingTree
 from verify import cli
 
 PLAN = """\
@@ -287,7 +287,7 @@ class TestApply:
         )
         code, out, err = run("apply", "../plan.toml")
         assert code == 0
-        assert err == "An interrupted run was finished: it wrote 2 files.\n"
+        assert err == "An interrupted run is finished now: 2 files written.\n  old.py\n  new.py\n"
         assert "interrupted" not in out
 
 
@@ -347,6 +347,36 @@ class TestOutcomes:
         assert (code, out, err) == (130, "", "Interrupted: nothing was written.\n")
         assert files(repo) == UNTOUCHED
 
+    @pytest.mark.parametrize(
+        ("before", "message", "left"),
+        [
+            pytest.param(True, "nothing was written", UNTOUCHED, id="before the first file"),
+            pytest.param(False, "the move had been written", MOVED, id="after the last file"),
+        ],
+    )
+    def test_an_interrupt_while_writing_says_what_became_of_the_files(
+        self,
+        run: Run,
+        repo: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        before: bool,
+        message: str,
+        left: dict[str, str],
+    ) -> None:
+        from transforms import journal
+
+        write = journal.write
+
+        def interrupted(tree: WorkingTree, changes: ChangeSet) -> None:
+            if not before:
+                write(tree, changes)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(journal, "write", interrupted)
+        code, out, err = run("apply", "../plan.toml", "--write")
+        assert (code, out, err) == (130, "", f"Interrupted: {message}.\n")
+        assert files(repo) == left
+
     def test_hostile_titles_and_paths_are_inert(self, run: Run, repo: Path, mover: Mover) -> None:
         (repo.parent / "plan.toml").write_text(PLAN.replace("Take X out", "[red]Take :smile: out"))
         path = "[red]\x1b]0;owned\x07\u202e"
@@ -398,10 +428,23 @@ class TestJson:
         assert out.startswith("diff --git ")
         assert json.loads((repo.parent / "report.json").read_text())["mode"] == "diff"
 
-    def test_an_unwritable_file_is_refused(self, run: Run, repo: Path) -> None:
-        code, _, err = run("apply", "../plan.toml", "--json", "none/report.json")
+    @pytest.mark.parametrize("file", ["none/report.json", "."])
+    def test_an_unwritable_file_is_refused_before_anything_is_done(
+        self, run: Run, repo: Path, file: str
+    ) -> None:
+        code, out, err = run("apply", "../plan.toml", "--write", "--json", file)
+        assert (code, out) == (2, "")
+        assert f"{file}: The JSON report cannot be written" in err
+        assert files(repo) == UNTOUCHED
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+    def test_a_file_that_fails_late_does_not_deny_the_move(self, run: Run, repo: Path) -> None:
+        code, out, err = run("apply", "../plan.toml", "--write", "--json", "/dev/full")
         assert code == 2
-        assert "none/report.json: The JSON report cannot be written" in err
+        assert "Written: 2 files." in out
+        assert "The JSON report cannot be written" in err
+        assert "Nothing was written" not in err
+        assert files(repo) == MOVED
 
     def test_seconds_are_added_when_asked_for(self, run: Run, repo: Path, mover: Mover) -> None:
         mover.result = OUTCOME

@@ -18,7 +18,7 @@ from verify.escape import visible
 from verify.report import Report, counted
 
 if TYPE_CHECKING:
-    from transforms.outcome import Outcome
+    from transforms.changes import ChangeSet
     from transforms.tree import Tree
 
 HELP = """Make the move that PLAN describes.
@@ -97,7 +97,7 @@ def apply(
             "--write changes the working tree and --at names a commit: give one of them.", context
         )
     if diff and json == console.STDOUT:
-        raise typer.TyperException("--diff and --json - both print to stdout: give --json a file.")
+        raise UsageError("--diff and --json - both print to stdout: give --json a file.", context)
     output = Output(json=json, verbose=verbose, traceback=traceback)
     conclude("apply", output, lambda: _run(request, output))
 
@@ -118,9 +118,9 @@ def _run(request: Request, output: Output) -> Report | None:
     from transforms.tree import open_tree
     from verify.apply_report import Applied, applied
 
-    plan = load_plan(request.plan)
     if request.at is None:
-        _recover(request.repo)
+        _recover(request.repo)  # first of all: the plan may be among the files
+    plan = load_plan(request.plan)
     with console.progress(f"{request.plan.name}: applying"):
         tree = open_tree(request.repo, request.at)
         if (request.formatters or plan.formatters) == Formatters.NONE.value:
@@ -128,8 +128,6 @@ def _run(request: Request, output: Output) -> Report | None:
         else:
             chosen = formatters.repository_formatters(tree)
         outcome = engine.apply(plan, tree, formatters=chosen)
-    if request.mode == "write":
-        outcome = _write(tree, outcome)
     done = Applied(
         plan=str(request.plan),
         title=plan.title,
@@ -138,6 +136,8 @@ def _run(request: Request, output: Output) -> Report | None:
         outcome=outcome,
     )
     report = applied(done)
+    if request.mode == "write":
+        return _write(tree, outcome.changes, report)
     if request.mode != "diff":
         return report
     console.print_diff(outcome.changes.diff(), sys.stdout)
@@ -153,24 +153,32 @@ def _recover(repo: Path) -> None:
     if recovery is None:
         return
     files = counted(len(recovery.paths), "file")
-    what = {"finished": "finished: it wrote", "undone": "undone: as before are"}[recovery.outcome]
-    console.print_text(visible(f"An interrupted run was {what} {files}.") + "\n", sys.stderr)
+    if not recovery.paths:
+        said = "An interrupted run had changed nothing yet; its journal is removed."
+    elif recovery.outcome == "finished":
+        said = f"An interrupted run is finished now: {files} written."
+    else:
+        said = f"An interrupted run is undone now: {files} as before it."
+    lines = [said, *(f"  {visible(path)}" for path in recovery.paths)]
+    console.print_text("".join(f"{line}\n" for line in lines), sys.stderr)
 
 
-def _write(tree: Tree, outcome: Outcome) -> Outcome:
-    """Write all files or none, and time it. An interrupt is answered with what became of them."""
+def _write(tree: Tree, changes: ChangeSet, report: Report) -> Report:
+    """Write all files or none; the report, made before, gets the time that took.
+
+    An interrupt is answered with what became of the files: they are as before, or all written.
+    """
     from transforms import journal
-    from transforms.outcome import Phase
     from transforms.tree import WorkingTree
 
     if not isinstance(tree, WorkingTree):
         raise TypeError(f"{tree.label} cannot be written")
     start = time.perf_counter()
     try:
-        journal.write(tree, outcome.changes)
+        journal.write(tree, changes)
     except KeyboardInterrupt:
-        recovery = journal.recover(tree.root)
-        if recovery is not None and recovery.outcome == "finished":
+        journal.recover(tree.root)
+        if all(tree.on_disk(path) == change.after for path, change in changes.items()):
             raise KeyboardInterrupt("the move had been written") from None
         raise
-    return replace(outcome, phases=(*outcome.phases, Phase("write", time.perf_counter() - start)))
+    return replace(report, timings=(*report.timings, ("write", time.perf_counter() - start)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -54,6 +55,7 @@ def conclude(command: str, output: Output, work: Callable[[], Report | None]) ->
     """
     report: Report | None
     try:
+        output.check()
         report = work()
     except Refusal as refusal:
         report = refused(command, refusal)
@@ -69,8 +71,8 @@ def conclude(command: str, output: Output, work: Callable[[], Report | None]) ->
         raise typer.Exit(0)
     try:
         output.show(report)
-    except Refusal as refusal:  # the report's own file cannot be written
-        unwritable = refused(command, refusal)
-        Output().show(unwritable)
+    except Refusal as refusal:  # only the report's own file, and the work is done
+        unwritable = refused(command, refusal, untouched=False)
+        replace(output, json=None).show(unwritable)
         raise typer.Exit(unwritable.exit_code) from None
     raise typer.Exit(report.exit_code)

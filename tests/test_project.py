@@ -1,0 +1,118 @@
+"""What the project's own files promise to each other."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PACKAGES = {"transforms": set[str](), "verify": {"transforms"}}  # and what each may import
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins() -> dict[str, set[str]]:
+    """Give each pinned version by normalized name; several where markers choose."""
+    found: dict[str, set[str]] = {}
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        requirement = line.partition("#")[0].partition(";")[0].strip()
+        if requirement:
+            name, version = requirement.split("==")
+            found.setdefault(normal(name), set()).add(version)
+    return found
+
+
+def requirements() -> list[str]:
+    project = PROJECT["project"]
+    extras = project["optional-dependencies"].values()
+    return [*project["dependencies"], *(item for extra in extras for item in extra)]
+
+
+def test_every_requirement_is_pinned() -> None:
+    names = {normal(re.match(r"[\w.-]+", item)[0]) for item in requirements()}  # type: ignore[index]
+    assert names <= set(pins())
+
+
+def test_what_is_exact_in_the_project_is_the_same_in_the_constraints() -> None:
+    exact = dict(item.split("==") for item in requirements() if re.fullmatch(r"[\w-]+==\S+", item))
+    assert exact
+    assert {name: {version} for name, version in exact.items()} == {
+        name: pins()[name] for name in exact
+    }
+
+
+def test_pre_commit_runs_the_ruff_that_lint_runs() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert set(re.findall(r"rev: v(\S+)", text)) == pins()["ruff"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_import_one_way_and_never_torch(package: str) -> None:
+    barred = {"torch", *PACKAGES} - {package} - PACKAGES[package]
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            found = {name.partition(".")[0] for name in names} & barred
+            assert not found, f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+
+
+@pytest.mark.registry
+def test_the_wheel_holds_code_and_data_and_runs_without_torch(tmp_path: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    # A copy, since setuptools leaves its build folder behind.
+    source = tmp_path / "source tree"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(source)], check=True)
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", "-w", str(tmp_path), str(source)], check=True, timeout=300
+    )
+    (wheel,) = tmp_path.glob("repot-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    tracked = subprocess.run(
+        ["git", "ls-files", "transforms", "verify"],
+        cwd=source,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    assert set(tracked) <= names
+    assert {name.partition("/")[0] for name in names} == {
+        "transforms",
+        "verify",
+        wheel.name.split("-py3")[0] + ".dist-info",
+    }
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True, timeout=300)
+    python = str(venv / "bin" / "python")
+    subprocess.run(
+        [python, *pip[1:], "install", "-c", str(ROOT / "constraints.txt"), str(wheel)],
+        check=True,
+        timeout=300,
+    )
+    shown = subprocess.run(
+        [str(venv / "bin" / "repot"), "--version"],
+        cwd="/",
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert shown.stdout == f"repot {PROJECT['project']['version']}\n"
+    installed = subprocess.run(
+        [python, *pip[1:], "list", "--format=freeze"], check=True, capture_output=True, text=True
+    )
+    assert "torch" not in installed.stdout

@@ -164,6 +164,13 @@ class ImportStatement:
                 return self._rendered(collapsed)
         return self._rendered(self._filled_again(left))
 
+    def laid_out(self, shrink: Shrink) -> str:
+        """The statement with all its names, laid out as the choice says."""
+        if shrink is Shrink.COLLAPSE:
+            collapsed = self._collapsed(self.body)
+            return self.text if collapsed is None else self._rendered(collapsed)
+        return self.without((), shrink) or self.text
+
     def with_names(
         self,
         added: Sequence[ImportedName],

@@ -66,7 +66,7 @@ class Needs:
         self.group = group
         self.symbols = group.source.symbols
         self.names: dict[str, list[Reference]] = {}
-        self.statements = set(group.body) | set(group.carried)
+        self.statements = set(group.body) | set(group.carried) | set(group.copied)
         self._follow(sorted(self.statements))
 
     def _follow(self, indices: Iterable[int]) -> None:
@@ -287,10 +287,12 @@ class _Deriver:
     def _pruned(self, site: Site, keep: list[ImportedName]) -> str:
         statement = self.document.editor.statement(site)
         gone = [name for name in site.names if name not in keep]
-        style = self.shrink(self.destination.path, site.target) or Shrink.COLLAPSE
+        rule = self.shrink(self.destination.path, site.target)
         text = statement.text
-        if gone or self.shrink(self.destination.path, site.target) is not None:
-            text = statement.without(gone, style) or ""
+        if gone:
+            text = statement.without(gone, rule or Shrink.COLLAPSE) or ""
+        elif rule is not None:
+            text = statement.laid_out(rule)
         if site.is_relative and site.target is not None:
             spelled = relative_name(self.destination.package, site.target) or site.target
             if spelled != statement.module:

@@ -1,0 +1,221 @@
+"""The formatters of a repository: which they are, and what they make of the files of a move."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from transforms.formatters import tool_black, tool_isort, tool_ruff, tool_usort, whitespace
+from transforms.formatters.environments import ensure
+from transforms.formatters.firstparty import Stubs, find_stubs, words
+from transforms.formatters.hooks import Hooks, read_hooks
+from transforms.formatters.running import match, run
+from transforms.formatters.settings import Configuration
+from transforms.formatters.stage import Stage, Tool
+from transforms.formatters.store import Results, cache_folder
+from transforms.formatters.versions import PROJECTS, needs, pins, require_known
+from transforms.paths import to_bytes
+from transforms.tree import Tree
+
+_PREPARE = {
+    "isort": tool_isort.prepare,
+    "black": tool_black.prepare,
+    "ruff": tool_ruff.prepare,
+    "ruff format": tool_ruff.prepare,
+    "usort": tool_usort.prepare,
+    "trailing-whitespace": whitespace.prepare,
+    "end-of-file-fixer": whitespace.prepare,
+}
+_SHARE = 60_000  # bytes of source that are worth a second process
+_PROCESSES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Formatted:
+    """A file as the formatters leave it, and the labels of those that changed it, in order."""
+
+    data: bytes
+    changed_by: tuple[str, ...]
+
+
+def repository_formatters(tree: Tree, *, say: Callable[[str], None] | None = None) -> Formatters:
+    """Read which formatters a repository runs, from the pre-commit configuration of its base.
+
+    `say` is told what takes long (an installation). A repository without such a configuration has
+    no formatters. Raises `Refusal`: `formatter-configuration` for what cannot be followed,
+    `formatter-version` for a version that is not in the table.
+    """
+    hooks = read_hooks(tree)
+    configuration = Configuration(tree)
+    kept = []
+    for hook in hooks.hooks:
+        if hook.program == "ruff" and not tool_ruff.fixes(hook, configuration):
+            continue  # it only complains
+        require_known(hook)
+        kept.append(Tool(hook.program, hook.version, hook))
+    return Formatters(tuple(kept), hooks, say)
+
+
+def no_formatters() -> Formatters:
+    """Give the formatters that leave every file as it is."""
+    return Formatters((), Hooks(), None)
+
+
+class Formatters:
+    """The formatters of one repository in the order its hooks run."""
+
+    def __init__(
+        self, tools: tuple[Tool, ...], hooks: Hooks, say: Callable[[str], None] | None
+    ) -> None:
+        self.tools = tools
+        self._hooks = hooks
+        self._say = say or (lambda _: None)
+
+    def format(self, files: Mapping[str, bytes], tree: Tree) -> dict[str, Formatted]:
+        """Format files, given by path, as the hooks would; the order of `files` is kept.
+
+        `tree` is the tree after the move: it says what is first-party, and it holds the tools'
+        configuration. Files that are not Python come back as they are. Raises `Refusal`:
+        `formatter-configuration`, `formatter-failed`, `formatter-unavailable`, `formatter-cache`.
+        """
+        result = {path: Formatted(data, ()) for path, data in files.items()}
+        entries = tree.entries()
+        paths = sorted(
+            (p for p in files if any(t.hook.takes(p, entries.get(p)) for t in self.tools)),
+            key=to_bytes,
+        )
+        if not paths:
+            return result
+        folder = cache_folder()
+        results = Results(folder / "results")
+        stages = self._stages(paths, tree, results)
+        given = frozenset().union(*(stage.selected for stage in stages))
+        chosen = {path: files[path] for path in paths if path in given}
+        stubs = _stubs(tree, stages, chosen)
+        keys = _keys(stages, chosen, stubs)
+        missing = {}
+        for path, data in chosen.items():
+            known = _load(results.get(keys[path]), data)
+            if known is None:
+                missing[path] = data
+            else:
+                result[path] = known
+        if missing:
+            made = self._run(stages, missing, stubs, folder)
+            for path, formatted in made.items():
+                results.put(keys[path], _dump(formatted, missing[path]))
+            results.prune()
+            result.update(made)
+        return result
+
+    def _stages(self, paths: list[str], tree: Tree, results: Results) -> list[Stage]:
+        """Select each tool's files, then make each tool that has any ready."""
+        hooks = [tool.hook for tool in self.tools]
+        pairs = [(self._hooks.files, self._hooks.exclude), *((h.files, h.exclude) for h in hooks)]
+        key = json.dumps(["match", pairs, paths])
+        stored = results.get(key)
+        if stored is None:
+            matched = match(pairs, paths)
+            results.put(key, json.dumps(matched).encode())
+        else:
+            matched = json.loads(stored)
+        top, entries = set(matched[0]), tree.entries()
+        configuration = Configuration(tree)
+        stages = []
+        for tool, passed in zip(self.tools, matched[1:], strict=True):
+            mine = [p for p in passed if p in top and tool.hook.takes(p, entries.get(p))]
+            if mine:
+                stages.append(_PREPARE[tool.name](tool, configuration, mine))
+        return stages
+
+    def _run(
+        self, stages: list[Stage], files: Mapping[str, bytes], stubs: Stubs, folder: Path
+    ) -> dict[str, Formatted]:
+        tools = [
+            stage.tool
+            for stage in stages
+            if stage.tool.name in PROJECTS and not stage.selected.isdisjoint(files)
+        ]
+        environments = self._install(tools, folder)
+        shares = _shares(files)
+        with ThreadPoolExecutor(max_workers=len(shares)) as pool:
+            done = list(pool.map(lambda share: run(stages, share, stubs, environments), shares))
+        merged = {path: outcome for share in done for path, outcome in share.items()}
+        return {path: Formatted(*merged[path]) for path in files}
+
+    def _install(self, tools: Sequence[Tool], folder: Path) -> dict[str, Path]:
+        """Give each tool's environment by its label; what is not installed yet is, side by side."""
+        wanted = {pins(PROJECTS[tool.name], tool.version): tool.label for tool in tools}
+        with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
+            found = dict(
+                pool.map(
+                    lambda pinned: (pinned, ensure(folder, wanted[pinned], pinned, self._say)),
+                    wanted,
+                )
+            )
+        return {tool.label: found[pins(PROJECTS[tool.name], tool.version)] for tool in tools}
+
+
+def _stubs(tree: Tree, stages: list[Stage], files: Mapping[str, bytes]) -> Stubs:
+    roots = frozenset().union(*(stage.roots for stage in stages))
+    globs = frozenset().union(*(stage.globs for stage in stages))
+    configured = [data for stage in stages for data in stage.configs.values()]
+    arguments = [" ".join(stage.argv).encode() for stage in stages]
+    return find_stubs(tree, roots, globs, words([*files.values(), *configured, *arguments]), files)
+
+
+def _keys(stages: list[Stage], files: Mapping[str, bytes], stubs: Stubs) -> dict[str, str]:
+    """Name all that decides each file's result: its bytes and path, the tools, the stubs."""
+    facts = hashlib.sha256(json.dumps(stubs.facts()).encode()).hexdigest()
+    digests = [(stage, [stage.digest(), _installed_for(stage.tool)]) for stage in stages]
+    return {
+        path: json.dumps(
+            [
+                "format",
+                sys.implementation.cache_tag,
+                path,
+                hashlib.sha256(data).hexdigest(),
+                facts,
+                [digest for stage, digest in digests if path in stage.selected],
+            ]
+        )
+        for path, data in files.items()
+    }
+
+
+def _installed_for(tool: Tool) -> dict[str, str]:
+    project = PROJECTS.get(tool.name)
+    return needs(project, tool.version) if project else {}
+
+
+def _shares(files: Mapping[str, bytes]) -> list[dict[str, bytes]]:
+    """Part the files among processes, the largest first, each to the share with the least."""
+    total = sum(map(len, files.values()))
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    count = max(1, min(_PROCESSES, usable or 1, len(files), total // _SHARE))
+    shares: list[dict[str, bytes]] = [{} for _ in range(count)]
+    sizes = [0] * count
+    for path in sorted(files, key=lambda path: (-len(files[path]), path)):
+        least = sizes.index(min(sizes))
+        shares[least][path] = files[path]
+        sizes[least] += len(files[path])
+    return shares
+
+
+def _dump(formatted: Formatted, before: bytes) -> bytes:
+    head = {"by": formatted.changed_by, "same": formatted.data == before}
+    return json.dumps(head).encode() + b"\n" + (b"" if head["same"] else formatted.data)
+
+
+def _load(stored: bytes | None, before: bytes) -> Formatted | None:
+    if stored is None:
+        return None
+    head, _, data = stored.partition(b"\n")
+    facts = json.loads(head)
+    return Formatted(before if facts["same"] else data, tuple(facts["by"]))

@@ -1,0 +1,106 @@
+"""Reads a hook's arguments against a tool's table of options: passed on, dropped or refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from transforms.errors import Place, nearest
+from transforms.formatters.hooks import PATH, Hook
+from transforms.formatters.refusals import bad_configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What becomes of one option."""
+
+    name: str  # the setting it stands for
+    takes: str = ""  # nothing, `value`, or `number?` (a value if the next argument is a number)
+    effect: str = "pass"  # pass on; drop: it changes no byte; path: names a file or folder; refuse
+    reason: str = ""  # why it is refused
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One option of a hook as it was read."""
+
+    option: Option
+    flag: str
+    value: str | None
+    place: Place
+
+    def argv(self) -> tuple[str, ...]:
+        """Spell it for the tool."""
+        if self.value is None:
+            return (self.flag,)
+        if self.flag.startswith("--"):
+            return (f"{self.flag}={self.value}",)
+        return (self.flag, self.value)
+
+
+def options(rows: Mapping[str, str], takes: str = "", **common: str) -> dict[str, Option]:
+    """Make a table from rows of a setting's name and its flags, separated by spaces."""
+    return {
+        flag: Option(name, takes, **common)
+        for name, flags in rows.items()
+        for flag in flags.split()
+    }
+
+
+def read_arguments(hook: Hook, table: Mapping[str, Option]) -> list[Argument]:
+    """Read all arguments in their order. Raises `Refusal` with file and line."""
+    found = []
+    pending = list(hook.args)
+    while pending:
+        text, line = pending.pop(0)
+        place = Place(PATH, line, excerpt=text)
+        flag, value = _split(text, table)
+        option = table.get(flag)
+        if option is None:
+            raise _unknown(hook, text, flag, table, place)
+        if option.effect == "refuse":
+            raise bad_configuration(f"The {hook.program} argument `{flag}` {option.reason}.", place)
+        if value is None and _wants_next(option, pending):
+            value = pending.pop(0)[0]
+        if value is None and option.takes == "value":
+            raise bad_configuration(f"The {hook.program} argument `{flag}` lacks its value.", place)
+        if value is not None and not option.takes:
+            raise bad_configuration(f"The {hook.program} argument `{flag}` takes no value.", place)
+        if option.effect != "drop":
+            found.append(Argument(option, flag, value, place))
+    return found
+
+
+def _split(text: str, table: Mapping[str, Option]) -> tuple[str, str | None]:
+    """Part `--flag=value`, `-f value` and `-fvalue`."""
+    if text.startswith("--"):
+        flag, equals, value = text.partition("=")
+        return flag, value if equals else None
+    if text in table or len(text) < 3 or text[:2] not in table:
+        return text, None
+    return text[:2], text[2:].strip()
+
+
+def _wants_next(option: Option, pending: list[tuple[str, int]]) -> bool:
+    if not pending:
+        return False
+    if option.takes == "number?":
+        return re.fullmatch(r"\d+", pending[0][0]) is not None
+    return option.takes == "value"
+
+
+def _unknown(
+    hook: Hook, text: str, flag: str, table: Mapping[str, Option], place: Place
+) -> Exception:
+    if not text.startswith("-"):
+        return bad_configuration(
+            f"The {hook.program} hook names `{text}` itself; Repot formats what the move touches.",
+            place,
+            remedy="Remove it",
+        )
+    near = nearest(flag, table)
+    remedy = f"Did you mean `{near[0]}`? Change it" if near else "Remove it"
+    return bad_configuration(
+        f"`{flag}` is no {hook.program} argument that Repot passes on.", place, remedy=remedy
+    )

@@ -1,0 +1,135 @@
+"""Writes `versions.toml` anew from the package index that pip is set up with. For maintainers.
+
+    python -m transforms.formatters.refresh
+
+One index page is read for each project, through pip itself. The result depends on the index alone.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Any
+
+from transforms.formatters.versions import TABLE, order
+
+# Tool -> the oldest release in the table.
+TOOLS = {"isort": "5.10.1", "black": "22.1.0", "ruff": "0.0.287", "usort": "1.0.0"}
+# What a tool needs from a version on. The newest that every interpreter in the table can install.
+_BLACK = {
+    "click": "8.1.8",
+    "mypy-extensions": "1.1.0",
+    "packaging": "25.0",
+    "pathspec": "0.12.1",
+    "platformdirs": "4.3.8",
+    "tomli": "2.2.1",
+    "typing-extensions": "4.14.1",
+}
+_USORT = {
+    "attrs": "25.3.0",
+    "click": "8.1.8",
+    "libcst": "1.8.6",
+    "moreorless": "0.5.0",
+    "pathspec": "0.12.1",
+    "pyyaml": "6.0.3",
+    "stdlibs": "2025.10.28",
+    "toml": "0.10.2",
+    "tomli": "2.2.1",
+    "trailrunner": "1.4.0",
+    "typing-extensions": "4.14.1",
+}
+NEEDS: dict[str, dict[str, dict[str, str]]] = {
+    "black": {
+        "22.1.0": {**_BLACK, "click": "8.0.4"},  # the next click broke it
+        "22.3.0": _BLACK,
+        "25.9.0": {**_BLACK, "pytokens": "0.3.0"},
+        "26.1.0": {**_BLACK, "pathspec": "1.0.4", "pytokens": "0.4.1"},
+    },
+    "isort": {"9.0.0": {"mypy-extensions": "1.1.0"}},
+    "usort": {"1.0.0": _USORT},
+}
+_PYTHONS = r"cp3(?:10|11|12|13|14)-(?:cp3(?:10|11|12|13|14)|abi3)|cp3\d-abi3|py3-none|py2\.py3-none"
+_PLATFORMS = (
+    r"any|win_amd64|macosx_\d+_\d+_(?:x86_64|arm64|universal2)"
+    r"|(?:(?:many|musl)linux[\d_]+(?:x86_64|aarch64)\.?)+"
+)
+_WHEEL = re.compile(rf"[A-Za-z0-9_.]+-([\w.]+?)-((?:{_PYTHONS})-(?:{_PLATFORMS}))\.whl")
+_RELEASE = re.compile(r"\d+(\.\d+)+(\.post\d+)?")
+
+
+def main() -> int:
+    """Write the table. Returns an exit code: 1 where a pinned version has no wheel."""
+    wanted: dict[str, set[str] | None] = dict.fromkeys(TOOLS)
+    for ranges in NEEDS.values():
+        for pinned in ranges.values():
+            for project, version in pinned.items():
+                versions = wanted.setdefault(project, set())
+                if versions is not None:
+                    versions.add(version)
+    found = {project: dict(_releases(project, wanted[project])) for project in sorted(wanted)}
+    missing = [
+        f"{project} {version}"
+        for project, versions in wanted.items()
+        for version in sorted(versions or ())
+        if version not in found[project]
+    ]
+    if missing:
+        sys.stderr.write(f"no wheel on the index: {', '.join(missing)}\n")
+        return 1
+    TABLE.write_text("".join(f"{line}\n" for line in _render(found)), encoding="utf-8")
+    return 0
+
+
+def _releases(project: str, versions: set[str] | None) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give each wanted release in order, with the SHA-256 of its wheels by their tags."""
+    releases: dict[str, dict[str, str]] = {}
+    for filename, sha256 in _index_page(project):
+        wheel = _WHEEL.fullmatch(filename)
+        if wheel and _RELEASE.fullmatch(wheel[1]):
+            releases.setdefault(wheel[1], {})[wheel[2]] = sha256
+    oldest = order(TOOLS.get(project, "0"))
+    for version in sorted(releases, key=order):
+        if version in versions if versions is not None else order(version) >= oldest:
+            yield version, dict(sorted(releases[version].items()))
+
+
+def _index_page(project: str) -> list[tuple[str, str]]:
+    """Read file names and hashes from the first index of pip that has the project."""
+    collector = import_module("pip._internal.index.collector")
+    link = import_module("pip._internal.models.link").Link
+    command: Any = import_module("pip._internal.commands").create_command("download")
+    options, _ = command.parse_args([project])
+    with command.main_context():
+        session = command.get_default_session(options)
+        reader = collector.LinkCollector.create(session, options=options)
+        for location in reader.search_scope.get_index_urls_locations(project):
+            page = reader.fetch_response(link(location))
+            if page is not None:
+                links = [one for one in collector.parse_links(page) if not one.is_yanked]
+                return [(one.filename, one.hash) for one in links if one.hash_name == "sha256"]
+    return []
+
+
+def _render(found: dict[str, dict[str, dict[str, str]]]) -> Iterable[str]:
+    yield "# The formatters that Repot installs, what they need, and the SHA-256 of each wheel."
+    yield "# Written by `python -m transforms.formatters.refresh`; one release is one line."
+    for project, ranges in sorted(NEEDS.items()):
+        yield ""
+        yield f"[needs.{project}]"
+        for since, pinned in ranges.items():
+            yield f'"{since}" = {{ {_pairs(pinned)} }}'
+    for project, releases in found.items():
+        yield ""
+        yield f"[wheels.{project}]"
+        for version, wheels in releases.items():
+            yield f'"{version}" = {{ {_pairs(wheels)} }}'
+
+
+def _pairs(items: dict[str, str]) -> str:
+    return ", ".join(f'"{key}" = "{value}"' for key, value in sorted(items.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

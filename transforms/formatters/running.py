@@ -1,0 +1,239 @@
+"""Runs formatters over files in a scratch tree: cut off from the user, the repository and time."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from transforms.errors import Place
+from transforms.formatters import whitespace
+from transforms.formatters.firstparty import Stubs
+from transforms.formatters.hooks import PATH
+from transforms.formatters.refusals import bad_configuration, failed
+from transforms.formatters.stage import Stage
+from transforms.paths import contained, to_bytes
+
+_HERE = Path(__file__).parent
+LIMIT = 120  # seconds for one run of one tool
+_MATCH_LIMIT = 10  # seconds for all patterns
+_COMMAND = 100_000  # bytes of paths on one command line
+_PYTHON = [sys.executable, "-I", "-S", "-B", "-X", "utf8"]
+# Any of these above the scratch tree would be found by a formatter that looks upwards.
+_STRAYS = ("pyproject.toml", "ruff.toml", ".ruff.toml")
+
+
+def match(pairs: Sequence[tuple[str, str]], paths: Sequence[str]) -> list[list[str]]:
+    """Select, for each pair of patterns, the paths that pre-commit would. Refused if it hangs."""
+    request = json.dumps({"pairs": list(pairs), "paths": list(paths)}).encode()
+    try:
+        done = subprocess.run(
+            [*_PYTHON, str(_HERE / "match_paths.py")],
+            input=request,
+            capture_output=True,
+            timeout=_MATCH_LIMIT,
+            check=True,
+        )
+        answer = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        raise bad_configuration(
+            f"Its patterns (`files`, `exclude`) take more than {_MATCH_LIMIT} seconds to match.",
+            Place(PATH),
+        ) from None
+    except (subprocess.CalledProcessError, ValueError):
+        raise bad_configuration(
+            "Its patterns (`files`, `exclude`) cannot be matched.", Place(PATH)
+        ) from None
+    if "bad" in answer:
+        raise bad_configuration(
+            f"`{answer['bad']}` is no regular expression: {answer['error']}.", Place(PATH)
+        )
+    return [[paths[number] for number in numbers] for numbers in answer["passed"]]
+
+
+def run(
+    stages: Sequence[Stage],
+    files: Mapping[str, bytes],
+    stubs: Stubs,
+    environments: Mapping[str, Path],
+) -> dict[str, tuple[bytes, tuple[str, ...]]]:
+    """Run every stage in order over the files. Gives each file's bytes and who changed it.
+
+    `environments` has an installed folder by tool label. Raises `Refusal("formatter-failed")`.
+    """
+    current = dict(files)
+    changed: dict[str, list[str]] = {path: [] for path in files}
+    with _scratch() as (top, home):
+        _lay_out(top, current, stubs)
+        for stage in stages:
+            paths = sorted(stage.selected & current.keys(), key=to_bytes)
+            if not paths:
+                continue
+            label = stage.tool.label
+            if label in environments:
+                with _configured(top, stage.configs):
+                    _run_tool(stage, paths, environments[label], top, home)
+                after = {path: _at(top, path).read_bytes() for path in paths}
+            else:
+                after = {path: whitespace.fix(stage, current[path]) for path in paths}
+                _write_changed(top, current, after)
+            for path in paths:
+                if after[path] != current[path]:
+                    changed[path].append(label)
+            current.update(after)
+    return {path: (current[path], tuple(changed[path])) for path in files}
+
+
+@contextmanager
+def _scratch() -> Iterator[tuple[str, str]]:
+    # A name that no module can have: isort compares the names of source roots with modules.
+    with tempfile.TemporaryDirectory(prefix="repot-") as temporary:
+        real = Path(temporary).resolve()
+        for folder in real.parents:
+            for name in _STRAYS:
+                if (folder / name).exists():
+                    raise failed(
+                        f"`{folder / name}` lies above the temporary folder, and formatters "
+                        "would read it. Set TMPDIR to another place.",
+                        None,
+                    )
+        top, home = real / "scratch-tree", real / "empty-home"
+        home.mkdir()
+        (top / ".git").mkdir(parents=True)  # where isort and black stop looking upwards
+        yield str(top), str(home)
+
+
+def _at(top: str, path: str) -> Path:
+    return Path(top, os.fsdecode(to_bytes(contained(path))))
+
+
+def _lay_out(top: str, files: Mapping[str, bytes], stubs: Stubs) -> None:
+    for path, data in files.items():
+        target = _at(top, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    for folder in stubs.folders:
+        with suppress(OSError):  # a name too long for this disk, or a clash of cases
+            _at(top, folder).mkdir(parents=True, exist_ok=True)
+    for path, data in stubs.files.items():
+        if path not in files:
+            with suppress(OSError):
+                target = _at(top, path)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+
+
+def _write_changed(top: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> None:
+    for path, data in after.items():
+        if data != before[path]:
+            _at(top, path).write_bytes(data)
+
+
+@contextmanager
+def _configured(top: str, configs: Mapping[str, bytes]) -> Iterator[None]:
+    written = [(_at(top, path), data) for path, data in configs.items()]
+    for path, data in written:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    try:
+        yield
+    finally:
+        for path, _ in written:
+            path.unlink(missing_ok=True)
+
+
+def _run_tool(stage: Stage, paths: list[str], environment: Path, top: str, home: str) -> None:
+    program = stage.tool.name.split()[0]
+    names = [str(_at("", path)) for path in paths]
+    if program == "ruff":
+        binary = environment / "bin" / ("ruff.exe" if sys.platform == "win32" else "ruff")
+        for batch in _batches(names):
+            _spawn(stage, [str(binary), *stage.argv, "--", *batch], None, top, home, paths)
+        return
+    command = [*_PYTHON, str(_HERE / "drive.py"), str(environment), program]
+    request = json.dumps({"argv": list(stage.argv), "paths": names}).encode()
+    _spawn(stage, command, request, top, home, paths)
+
+
+def _batches(names: list[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for name in names:
+        if batch and size + len(name) > _COMMAND:
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
+        size += len(name) + 1
+    yield batch
+
+
+def _spawn(
+    stage: Stage, command: list[str], request: bytes | None, top: str, home: str, paths: list[str]
+) -> None:
+    with tempfile.TemporaryFile(dir=home) as log:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=top,
+                env=_environment(home),
+                input=request,
+                stdin=subprocess.DEVNULL if request is None else None,
+                stdout=log if stage.accepts == {0} else subprocess.DEVNULL,
+                stderr=log,
+                timeout=LIMIT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            where = Place(paths[0]) if len(paths) == 1 else None
+            raise failed(f"{stage.tool.label} ran for more than {LIMIT} seconds.", where) from None
+        if done.returncode in stage.accepts:
+            return
+        log.seek(max(0, log.seek(0, os.SEEK_END) - 4000))
+        said = log.read().decode("utf-8", "replace")
+    raise _failure(stage.tool.label, done.returncode, said.replace(f"{top}/", ""), paths)
+
+
+def _environment(home: str) -> dict[str, str]:
+    kept = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # what the interpreter needs
+    return {
+        **{name: os.environ[name] for name in kept if name in os.environ},
+        "PATH": os.defpath,
+        "HOME": home,
+        "USERPROFILE": home,
+        "APPDATA": home,
+        "LOCALAPPDATA": home,
+        "XDG_CONFIG_HOME": home,
+        "XDG_CACHE_HOME": home,
+        "XDG_DATA_HOME": home,
+        "TMPDIR": home,
+        "TEMP": home,
+        "TMP": home,
+        "BLACK_CACHE_DIR": home,
+        "RUFF_NO_CACHE": "true",
+        "NO_COLOR": "1",
+        "LC_ALL": "C.UTF-8",
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONHASHSEED": "0",
+    }
+
+
+def _failure(label: str, code: int, said: str, paths: list[str]) -> Exception:
+    """Say what a tool said, and where, as far as it tells."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    telling = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
+    place = None
+    for path in sorted(paths, key=len, reverse=True):
+        if path in said or len(paths) == 1:
+            at = re.search(rf"{re.escape(path)}\D{{0,60}}?(\d+):\d+", said)
+            place = Place(path, int(at[1]) if at else None, excerpt=telling[:200] or None)
+            break
+    how = f"was stopped by signal {-code}" if code < 0 else f"failed with exit code {code}"
+    detail = f": {telling[:300]}" if telling else ""
+    return failed(f"{label} {how}{detail}".rstrip(".") + ".", place)

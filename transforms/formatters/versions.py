@@ -1,0 +1,94 @@
+"""The table of versions: which releases of a formatter Repot runs, and the hash of every wheel.
+
+`versions.toml` is written by `refresh.py`. Each release is one line of it, and only the lines that
+are needed are parsed: the whole table would take a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from transforms.errors import Place
+from transforms.formatters.hooks import PATH, Hook
+from transforms.formatters.refusals import unknown_version
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TABLE = Path(__file__).with_name("versions.toml")
+# Program -> project on the package index.
+PROJECTS = {
+    "isort": "isort",
+    "black": "black",
+    "ruff": "ruff",
+    "ruff format": "ruff",
+    "usort": "usort",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One project at one version, and the SHA-256 of each wheel that may be installed."""
+
+    project: str
+    version: str
+    hashes: tuple[str, ...]
+
+
+def order(version: str) -> tuple[int, ...]:
+    """Give the key that sorts releases; post-releases follow their release."""
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def require_known(hook: Hook) -> None:
+    """Refuse a version that is not in the table, with the nearest that is."""
+    project = PROJECTS.get(hook.program)
+    if project is None or hook.version in known(project):
+        return
+    versions = sorted(known(project), key=order)
+    older = [version for version in versions if order(version) < order(hook.version)]
+    nearest = older[-1] if older else versions[0]
+    raise unknown_version(
+        f"{project} {hook.version} is not in Repot's table of versions.",
+        Place(PATH, hook.line),
+        remedy=f"The nearest is {nearest}: set `rev` to it",
+    )
+
+
+def known(project: str) -> tuple[str, ...]:
+    """List the versions of a project that are in the table."""
+    return tuple(_lines(f"wheels.{project}"))
+
+
+def needs(project: str, version: str) -> dict[str, str]:
+    """Give what is installed for one version of a tool, itself first: version by project."""
+    found: dict[str, str] = {}
+    for since, line in _lines(f"needs.{project}").items():
+        if order(since) <= order(version):
+            found = tomllib.loads(line)[since]
+    return {project: version, **found}
+
+
+def pins(project: str, version: str) -> tuple[Pin, ...]:
+    """Give the same with the hashes of the wheels."""
+    return tuple(_pin(name, at) for name, at in needs(project, version).items())
+
+
+def _pin(project: str, version: str) -> Pin:
+    wheels = tomllib.loads(_lines(f"wheels.{project}")[version])[version]
+    return Pin(project, version, tuple(wheels[tag] for tag in sorted(wheels)))
+
+
+@cache
+def _lines(section: str) -> dict[str, str]:
+    """Give the lines of one section by their key, which is a version in quotes."""
+    text = TABLE.read_text(encoding="utf-8")
+    _, _, rest = text.partition(f"\n[{section}]\n")
+    body = rest.partition("\n[")[0]
+    return {line.split('"', 2)[1]: line for line in body.splitlines() if line.startswith('"')}

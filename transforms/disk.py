@@ -4,7 +4,7 @@ The operating system is given bytes, since Python's own encoding of file names f
 No function follows a symbolic link at the path itself. Changes go through `Writer`, one step each.
 """
 # pathlib cannot name a file by bytes:
-# ruff: noqa: PTH101, PTH102, PTH104, PTH105, PTH106, PTH108, PTH115, PTH208, PTH211
+# ruff: noqa: PTH101, PTH102, PTH105, PTH106, PTH108, PTH115, PTH208, PTH211
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Writer:
     ) -> None:
         """Create a file, durably, with exactly these permission bits whatever the umask is.
 
-        `owner` is a user and a group id, given where we may: root keeps other people's files theirs.
+        `owner` is a user and a group id, given where allowed: root leaves a file its owner.
         """
         self._step("create", name)
         with open(os.open(name, _CREATE, 0o600), "wb") as file:

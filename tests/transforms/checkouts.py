@@ -16,7 +16,7 @@ from transforms.paths import from_bytes, to_bytes
 def run_git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     """Run git as a person would, with the tests' quiet environment; fail loudly."""
     done = subprocess.run(
-        ["git", "-c", "protocol.file.allow=always", *arguments],
+        ["git", "-c", "protocol.file.allow=always", "-c", "core.fsync=none", *arguments],
         cwd=directory,
         input=stdin,
         capture_output=True,

@@ -3,39 +3,66 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import warnings
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
+from transforms.depth import CHAIN_LIMIT, DEPTH_LIMIT, longest_chain, too_deep
 from transforms.errors import Place, Refusal
+
+_Tree = TypeVar("_Tree")
+
+_EXCERPT_WIDTH = 120
+_TYPE_COMMENT = re.compile(rb"#[ \t]*type:[ \t]*(?!ignore\b)")
+_BOM = b"\xef\xbb\xbf"
+
+# What the parser says when it gives up on depth.
+_TOO_DEEP = ("too many nested", "nested too deeply", "too many levels of indentation")
+
+# Syntax that one interpreter reads and an older one does not, told by the line it fails on.
+_NEWER_SYNTAX: tuple[tuple[tuple[int, int], re.Pattern[str], str], ...] = (
+    ((3, 11), re.compile(r"^\s*except\s*\*"), "`except*`"),
+    ((3, 12), re.compile(r"^\s*type\s+\w+\s*(\[.*\]\s*)?="), "a `type` statement"),
+    ((3, 12), re.compile(r"^\s*(async\s+)?(def|class)\s+\w+\s*\["), "type parameters"),
+    ((3, 12), re.compile(r"\b[rR]?[fF][rR]?(\"[^\"]*\{|'[^']*\{)"), "a quote within an f-string"),
+    ((3, 14), re.compile(r"^\s*except\s+[\w.]+\s*,"), "`except` of several without parentheses"),
+    ((3, 14), re.compile(r"\b[rR]?[tT][rR]?[\"']"), "a template string"),
+)
 
 
 def parse(data: bytes | str, path: str) -> ast.Module:
-    """Parse a module. Refused, with the line, if it is not Python or nested too deeply."""
+    """Parse a module; `path` is only for messages.
+
+    `# type:` comments are attached to their nodes where all of them stand as the parser wants.
+    Raises `Refusal`: `syntax-error`, or `deep-input` for what nests more than `DEPTH_LIMIT`
+    levels or too many brackets. Both name the place where it is known.
+    """
+    raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+    if sys.version_info < (3, 11):
+        longest, chain_line = longest_chain(raw)
+        if longest > CHAIN_LIMIT:
+            _refuse_depth(raw, path, chain_line)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(data, filename=path)
+        tree = _parse(data, path, comments=_TYPE_COMMENT.search(raw) is not None)
     except SyntaxError as error:
-        place = Place(path, error.lineno, error.offset, error.text)
+        _refuse_syntax(error, raw, path)
+    except ValueError as error:  # null bytes, and text that UTF-8 cannot hold
+        line = raw.count(b"\n", 0, raw.index(b"\0")) + 1 if b"\0" in raw else None
+        place = Place(path, line, None, _excerpt(raw, line))
         raise Refusal(
             "syntax-error",
-            f"The file does not parse: {error.msg}.",
-            next_step="Correct the file, or leave it out of the plan.",
+            f"The file is not Python source: {error}.",
+            next_step="Correct the file, or leave it out.",
             place=place,
         ) from None
-    except ValueError as error:
-        raise Refusal(
-            "syntax-error",
-            f"The file does not parse: {error}.",
-            next_step="Correct the file, or leave it out of the plan.",
-            place=Place(path),
-        ) from None
     except (RecursionError, MemoryError):
-        raise Refusal(
-            "deep-input",
-            "The file nests expressions or statements too deeply to be read.",
-            next_step="Split the deepest statement, or leave the file out of the plan.",
-            place=Place(path),
-        ) from None
+        _refuse_depth(raw, path, None)
+    deep = too_deep(tree, raw.splitlines(keepends=True))
+    if deep is not None:
+        _refuse_depth(raw, path, deep.lineno)
+    return tree
 
 
 def parse_expression(text: str) -> ast.expr | None:
@@ -43,19 +70,84 @@ def parse_expression(text: str) -> ast.expr | None:
 
     It is read as if in parentheses, as type checkers do: columns on the first line are one more.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(f"({text}\n)", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    return _attempt(lambda: ast.parse(f"({text}\n)", mode="eval").body, text)
 
 
 def parse_function_type(text: str) -> ast.FunctionType | None:
     """Read the signature that a `# type: (...) -> ...` comment holds, or None."""
+    return _attempt(lambda: ast.parse(text, mode="func_type"), text)
+
+
+def _attempt(read: Callable[[], _Tree], text: str) -> _Tree | None:
+    if len(text) > DEPTH_LIMIT:
+        return None  # no type is that long, and a chain in it could be too deep
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text, mode="func_type")
+            return read()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _parse(data: bytes | str, path: str, *, comments: bool) -> ast.Module:
+    # Warnings about the source are not ours to print; raised as errors they would fail the parse.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if comments:
+            try:
+                return ast.parse(data, filename=path, type_comments=True)
+            except SyntaxError:  # perhaps only because a type comment stands where none may
+                pass
+        return ast.parse(data, filename=path)
+
+
+def _refuse_syntax(error: SyntaxError, raw: bytes, path: str) -> NoReturn:
+    message = (error.msg or "invalid syntax").rstrip(".")
+    line = error.lineno or None
+    if any(words in message for words in _TOO_DEEP):
+        _refuse_depth(raw, path, line)
+    excerpt = _excerpt(raw, line)
+    cause = f"The file does not parse: {message}."
+    next_step = "Correct the file, or leave it out."
+    newer = _newer_syntax(error.text or excerpt or "", message)
+    if newer is not None:
+        version, what = newer
+        wanted = ".".join(map(str, version))
+        running = ".".join(map(str, sys.version_info[:3]))
+        cause = f"The file uses {what}, which Python {wanted} brought; this is Python {running}."
+        next_step = f"Run Repot on Python {wanted} or newer."
+    column = error.offset if line and error.offset and error.offset > 0 else None
+    place = Place(path, line, column, excerpt)
+    raise Refusal("syntax-error", cause, next_step=next_step, place=place) from None
+
+
+def _newer_syntax(text: str, message: str) -> tuple[tuple[int, int], str] | None:
+    """Tell which newer Python brought what `text` fails on, if that can be known."""
+    for version, pattern, what in _NEWER_SYNTAX:
+        if sys.version_info >= version or not pattern.search(text):
+            continue
+        if what.endswith("f-string") and "f-string" not in message:
+            continue
+        return version, what
+    return None
+
+
+def _refuse_depth(raw: bytes, path: str, line: int | None) -> NoReturn:
+    raise Refusal(
+        "deep-input",
+        f"The file nests too deeply to be read: more than {DEPTH_LIMIT} levels, or more brackets"
+        " or blocks than Python allows.",
+        next_step="Break the longest chain or the deepest nesting up, or leave the file out.",
+        place=Place(path, line, None, _excerpt(raw, line)),
+    ) from None
+
+
+def _excerpt(raw: bytes, line: int | None) -> str | None:
+    """Give the text of a line, cut to what a message can hold."""
+    if line is None:
+        return None
+    lines = raw.removeprefix(_BOM).splitlines()
+    if not 1 <= line <= len(lines):
+        return None
+    text = lines[line - 1].decode("utf-8", "replace").strip()
+    return text if len(text) <= _EXCERPT_WIDTH else text[:_EXCERPT_WIDTH] + "..."

@@ -122,9 +122,10 @@ class Repository:
             raise _unknown(
                 rev, f"`{rev!a}` is not a revision.", "Name a commit, a tag or a branch."
             )
+        commit = rev if rev.startswith(":/") else f"{rev}^{{commit}}"  # `:/text` takes all as text
         try:
             printed = self.run(
-                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"
+                "rev-parse", "--verify", "--quiet", "--end-of-options", commit
             ).strip()
         except (GitError, MissingObjectError):
             printed = b""

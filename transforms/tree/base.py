@@ -106,10 +106,10 @@ class Tree(ABC):
 
 
 def canonical_mode(mode: int) -> int:
-    """Give the mode as git keeps it now; old trees hold others, such as 0o100664."""
+    """Give the mode as git keeps it; disks and old trees hold others, such as 0o100664."""
     if stat.S_ISREG(mode):
         return EXECUTABLE if mode & stat.S_IXUSR else REGULAR
-    return mode
+    return SYMLINK if stat.S_ISLNK(mode) else mode
 
 
 def matcher(needle: re.Pattern[bytes]) -> Callable[[bytes], object]:

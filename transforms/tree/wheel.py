@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,17 @@ MOST_FILES = 200_000
 MOST_FILE_BYTES = 256 << 20  # of one file that is read
 MOST_BYTES = 16 << 30  # of all files as the archive declares them
 _ENCRYPTED = 0x1
+# What the archive module raises on damaged input.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
 
 
 class WheelTree(Tree):
@@ -41,7 +53,7 @@ class WheelTree(Tree):
             self._archive = zipfile.ZipFile(self._file)  # the very file that was hashed
             self._members = self._list()
             self._modes = {path: _mode(member) for path, member in self._members.items()}
-        except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
+        except _DAMAGE as error:
             self._file.close()
             raise self._refuse("bad-archive", f"It is not a readable wheel: {error}.") from None
         except Refusal:
@@ -76,7 +88,7 @@ class WheelTree(Tree):
             try:
                 # The archive module reads no more than the size it declares, and checks its CRC.
                 data = self._archive.read(member)
-            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+            except _DAMAGE as error:
                 raise self._refuse("bad-archive", f"`{path}` is damaged: {error}.") from None
             yield path, data
 
@@ -107,6 +119,8 @@ class WheelTree(Tree):
                 raise self._refuse("bad-archive", f"`{path}` is a symbolic link.")
             if member.flag_bits & _ENCRYPTED:
                 raise self._refuse("bad-archive", f"`{path}` is encrypted.")
+            if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+                raise self._refuse("bad-archive", f"`{path}` is compressed in an unusual way.")
             if path in found:
                 raise self._refuse("bad-archive", f"`{path}` stands in it twice.")
             found[path] = member

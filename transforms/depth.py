@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any
@@ -99,6 +100,8 @@ def _extent(node: Any, starts: list[int]) -> int:
     first = node
     if getattr(node, "decorator_list", None):
         first = node.decorator_list[0]
+    if node.end_lineno >= len(starts):
+        return sys.maxsize  # an encoding that writes line ends in its own way
     begin: int = starts[first.lineno] + first.col_offset
     end: int = starts[node.end_lineno] + node.end_col_offset
     return end - begin

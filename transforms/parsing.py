@@ -45,7 +45,8 @@ def parse(data: bytes | str, path: str) -> ast.Module:
         if longest > CHAIN_LIMIT:
             _refuse_depth(raw, path, chain_line)
     try:
-        tree = _parse(data, path, comments=_TYPE_COMMENT.search(raw) is not None)
+        source = data if isinstance(data, bytes) else data.removeprefix("\ufeff")
+        tree = _parse(source, path, comments=_TYPE_COMMENT.search(raw) is not None)
     except SyntaxError as error:
         _refuse_syntax(error, raw, path)
     except ValueError as error:  # null bytes, and text that UTF-8 cannot hold

@@ -8,16 +8,13 @@ been seen. What a name resolves to is decided afterwards, once all bindings are 
 from __future__ import annotations
 
 import ast
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from transforms.fstrings import PLACED_BY_PYTHON, FStrings
 from transforms.scope_types import Access, AnnotationKind, Binding, BindingKind, Scope, ScopeKind
-
-# CPython before 3.12 parses the expressions of an f-string apart, and misplaces them.
-FSTRINGS_ARE_PLACED = sys.version_info >= (3, 12)
 
 # Builtins whose subscripts are types wherever they stand: `list["Later"]`.
 _GENERIC_BUILTINS = frozenset({"list", "dict", "tuple", "set", "frozenset", "type"})
@@ -133,7 +130,8 @@ def root_name(node: ast.expr) -> ast.Name | None:
 class Expressions:
     """What a walk collects, and its expressions. After the walk, the lists hold what was met."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, source_text: str | None = None) -> None:
+        self._fstrings = None if source_text is None else FStrings(source_text)
         self.module = Scope(ScopeKind.MODULE, tree, None)
         self.scopes = [self.module]
         self.uses: list[Use] = []
@@ -321,8 +319,11 @@ class Expressions:
         if context.anchor is not None:
             stack += reversed(node.values)
             return
+        exact = context.exact and (
+            PLACED_BY_PYTHON or (self._fstrings is not None and self._fstrings.correct(node))
+        )
         place = Context(
-            context.scope, context.deferred, context.annotation, FSTRINGS_ARE_PLACED,
+            context.scope, context.deferred, context.annotation, exact,
             context.private, node,
         )  # fmt: skip
         self.expressions(node.values, place, statement, "assign")

@@ -57,8 +57,8 @@ class TypeComment(NamedTuple):
 class Walk(Expressions):
     """One pass over a module."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        super().__init__(tree)
+    def __init__(self, tree: ast.Module, source_text: str | None = None) -> None:
+        super().__init__(tree, source_text)
         self.type_comments: list[TypeComment] = []
         self._body_of_module = tree.body
         self._postponed = _has_future_annotations(tree)

@@ -95,8 +95,9 @@ class Reference:
     `attributes` is the longest chain after the name (`c.X.Y` gives `("X", "Y")`), innermost first,
     and `attribute_nodes` are its nodes.
     `span` is where a string's value holds the name, as half-open character offsets, when known.
-    `exact` tells whether the position of `node` can be trusted (before CPython 3.12 it cannot
-    inside an f-string). An augmented assignment counts as one store, though it also reads.
+    `exact` tells whether the position of `node` can be trusted; inside an f-string, CPython before
+    3.12 gets it wrong, and `resolve` needs the source to correct it.
+    `access` is one store for an augmented assignment, though it also reads.
     `deferred` is true where it runs after import, or never.
     """
 

@@ -1,8 +1,7 @@
 """Name resolution for one module, on the standard library's `ast`.
 
 `resolve` tells, for every name in a parsed module, which scope's binding it finds by Python's
-rules. The outcome does not depend on the version of the interpreter that runs it, except that
-before CPython 3.12 positions inside f-strings are marked as not exact.
+rules. The outcome does not depend on the version of the interpreter that runs it.
 """
 
 from __future__ import annotations
@@ -69,8 +68,13 @@ class Scopes:
 
 
 def resolve(tree: ast.Module, *, source_text: str | None = None) -> Scopes:
-    """Resolve every name of `tree`. Invalid programs that parse are resolved as far as they go."""
-    walk = Walk(tree)
+    """Resolve every name of `tree`. Invalid programs that parse are resolved as far as they go.
+
+    `source_text` is the text that `tree` was parsed from, without a byte order mark. With it, the
+    positions of nodes inside f-strings, which CPython before 3.12 gets wrong, are corrected in
+    the tree; without it, references there are marked as not `exact` under such an interpreter.
+    """
+    walk = Walk(tree, source_text)
     walk.run()
     finder = _Finder(walk)
     finder.settle_nonlocals()

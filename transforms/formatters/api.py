@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from transforms.changes import REGULAR
 from transforms.formatters import tool_black, tool_isort, tool_ruff, tool_usort, whitespace
+from transforms.formatters.arguments import Option, read_arguments
 from transforms.formatters.environments import ensure
 from transforms.formatters.firstparty import Stubs, find_stubs, words
 from transforms.formatters.hooks import Hooks, read_hooks
@@ -31,6 +33,14 @@ _PREPARE = {
     "usort": tool_usort.prepare,
     "trailing-whitespace": whitespace.prepare,
     "end-of-file-fixer": whitespace.prepare,
+}
+_OPTIONS: dict[str, Mapping[str, Option]] = {
+    "isort": tool_isort.OPTIONS,
+    "black": tool_black.OPTIONS,
+    "ruff": tool_ruff.CHECK_OPTIONS,
+    "ruff format": tool_ruff.FORMAT_OPTIONS,
+    "usort": {},
+    **whitespace.OPTIONS,
 }
 _SHARE = 60_000  # bytes of source that are worth a second process
 _PROCESSES = 8
@@ -58,6 +68,7 @@ def repository_formatters(tree: Tree, *, say: Callable[[str], None] | None = Non
         if hook.program == "ruff" and not tool_ruff.fixes(hook, configuration):
             continue  # it only complains
         require_known(hook)
+        read_arguments(hook, _OPTIONS[hook.program])
         kept.append(Tool(hook.program, hook.version, hook))
     return Formatters(tuple(kept), hooks, say)
 
@@ -87,7 +98,7 @@ class Formatters:
         result = {path: Formatted(data, ()) for path, data in files.items()}
         entries = tree.entries()
         paths = sorted(
-            (p for p in files if any(t.hook.takes(p, entries.get(p)) for t in self.tools)),
+            (p for p in files if any(t.hook.takes(p, entries.get(p, REGULAR)) for t in self.tools)),
             key=to_bytes,
         )
         if not paths:
@@ -97,6 +108,8 @@ class Formatters:
         stages = self._stages(paths, tree, results)
         given = frozenset().union(*(stage.selected for stage in stages))
         chosen = {path: files[path] for path in paths if path in given}
+        if not chosen:
+            return result
         stubs = _stubs(tree, stages, chosen)
         keys = _keys(stages, chosen, stubs)
         missing = {}
@@ -129,7 +142,7 @@ class Formatters:
         configuration = Configuration(tree)
         stages = []
         for tool, passed in zip(self.tools, matched[1:], strict=True):
-            mine = [p for p in passed if p in top and tool.hook.takes(p, entries.get(p))]
+            mine = [p for p in passed if p in top and tool.hook.takes(p, entries.get(p, REGULAR))]
             if mine:
                 stages.append(_PREPARE[tool.name](tool, configuration, mine))
         return stages

@@ -67,9 +67,10 @@ _REMOTE = re.compile(
     r"(?:(?:https?|git|ssh)://(?:[\w.-]+@)?|[\w.-]+@)?github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?",
     re.IGNORECASE,
 )
-_RELEASE = re.compile(r"v?(\d+(?:\.\d+)+(?:\.post\d+)?)")
+_NUMBER = r"v?(\d+(?:\.\d+)+(?:(?:a|b|rc)\d+)?(?:\.post\d+)?)"
+_RELEASE = re.compile(_NUMBER)
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
-_FROZEN = re.compile(r"#\s*frozen:\s*v?(\d+(?:\.\d+)+(?:\.post\d+)?)\s*$")
+_FROZEN = re.compile(rf"#\s*frozen:\s*{_NUMBER}\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def _hooks_of(repo: Item, stages: list[str] | None, lines: list[str]) -> Iterato
         program = (programs or {}).get(identity)
         if program is None or not _runs(hook, stages):
             continue
-        version = _version(table.get("rev"), repo, lines, url)
+        version = _version(program, table.get("rev"), repo, lines, url)
         yield _hook(program, version, hook, mirrored=name == _MIRROR)
 
 
@@ -164,12 +165,14 @@ def _runs(hook: dict[str, Item], default: list[str] | None) -> bool:
     return stages is None or not _AUTOMATIC.isdisjoint(stages)
 
 
-def _version(rev: Item | None, repo: Item, lines: list[str], url: str) -> str:
+def _version(program: str, rev: Item | None, repo: Item, lines: list[str], url: str) -> str:
     if rev is None:
         raise bad_configuration(f"The repository `{url}` has no `rev`.", repo.place)
     text = rev.text("rev")
     if release := _RELEASE.fullmatch(text):
         return release[1]
+    if program in _WHITESPACE_IDS:
+        return text[:12]  # they do the same in every version
     line = lines[rev.line - 1] if rev.line <= len(lines) else ""
     if _COMMIT.fullmatch(text) and (frozen := _FROZEN.search(line)):
         return frozen[1]

@@ -16,7 +16,7 @@ from typing import Any
 from transforms.formatters.versions import TABLE, order
 
 # Tool -> the oldest release in the table.
-TOOLS = {"isort": "5.10.1", "black": "22.1.0", "ruff": "0.0.287", "usort": "1.0.0"}
+TOOLS = {"isort": "5.10.1", "black": "22.1.0", "ruff": "0.0.287", "usort": "1.0.1"}
 # What a tool needs from a version on. The newest that every interpreter in the table can install.
 _BLACK = {
     "click": "8.1.8",
@@ -48,7 +48,7 @@ NEEDS: dict[str, dict[str, dict[str, str]]] = {
         "26.1.0": {**_BLACK, "pathspec": "1.0.4", "pytokens": "0.4.1"},
     },
     "isort": {"9.0.0": {"mypy-extensions": "1.1.0"}},
-    "usort": {"1.0.0": _USORT},
+    "usort": {"1.0.1": _USORT},
 }
 _PYTHONS = r"cp3(?:10|11|12|13|14)-(?:cp3(?:10|11|12|13|14)|abi3)|cp3\d-abi3|py3-none|py2\.py3-none"
 _PLATFORMS = (

@@ -235,5 +235,7 @@ def _failure(label: str, code: int, said: str, paths: list[str]) -> Exception:
             place = Place(path, int(at[1]) if at else None, excerpt=telling[:200] or None)
             break
     how = f"was stopped by signal {-code}" if code < 0 else f"failed with exit code {code}"
+    if place is None:
+        how += f" on one of {len(paths)} files ({paths[0]}, ...)"
     detail = f": {telling[:300]}" if telling else ""
     return failed(f"{label} {how}{detail}".rstrip(".") + ".", place)

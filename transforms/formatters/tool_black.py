@@ -14,7 +14,6 @@ from transforms.formatters.settings import (
     Source,
     ancestors,
     inside,
-    is_regular,
     join,
     table_of,
     write_toml,
@@ -125,11 +124,10 @@ def _root(version: str, configuration: Configuration, paths: Sequence[str]) -> s
     """Find the project root as black does: upwards from what all files have in common."""
     common = posixpath.commonpath([posixpath.dirname(path) for path in paths])
     for folder in [common, *ancestors(common)]:
-        path = join(folder, "pyproject.toml")
-        if is_regular(configuration.entries.get(path)) and folder:
-            document = configuration.toml(path) or {}
-            tools = document.get("tool", {})
-            if order(version) < _NEEDS_SECTION or "black" in tools:
+        document = configuration.toml(join(folder, "pyproject.toml")) if folder else None
+        if document is not None:
+            tools = document.get("tool")
+            if order(version) < _NEEDS_SECTION or (isinstance(tools, dict) and "black" in tools):
                 return folder
     return ""
 

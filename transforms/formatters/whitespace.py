@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transforms.formatters.arguments import options, read_arguments
+from transforms.formatters.arguments import Option, options, read_arguments
 from transforms.formatters.refusals import bad_configuration
 from transforms.formatters.settings import Configuration
 from transforms.formatters.stage import Stage, Tool
 
-OPTIONS = {
+OPTIONS: dict[str, dict[str, Option]] = {
     "trailing-whitespace": {
         # About Markdown files, which are not formatted here.
         **options({"markdown": "--markdown-linebreak-ext"}, "value", effect="drop"),

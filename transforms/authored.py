@@ -42,9 +42,7 @@ def _path_of_new(name: ModuleName, names: Names, place: Place) -> str:
     return names.locate_new(name, place, package=True).path
 
 
-def apply_edits(
-    plan: Plan, names: Names, tree: Tree, after: dict[str, Blob | None]
-) -> None:
+def apply_edits(plan: Plan, names: Names, tree: Tree, after: dict[str, Blob | None]) -> None:
     """Apply every authored edit to the text that the move and the formatters left."""
     for edit in plan.edits:
         place = plan.place(edit.line)
@@ -60,9 +58,7 @@ def apply_edits(
         after[path] = Blob(_edited(blob.data, edit.old, edit.new, path, place), blob.mode)
 
 
-def _existing(
-    name: ModuleName, names: Names, after: dict[str, Blob | None], place: Place
-) -> str:
+def _existing(name: ModuleName, names: Names, after: dict[str, Blob | None], place: Place) -> str:
     for path, blob in after.items():
         if blob is not None and path.endswith((".py", ".pyi")) and names.dotted(path) == name.text:
             return path
@@ -71,7 +67,9 @@ def _existing(
 
 def _edited(data: bytes, old: str, new: str, path: str, place: Place) -> bytes:
     crlf = b"\r\n" in data and b"\n" not in data.replace(b"\r\n", b"")
-    wanted, put = (text.replace("\n", "\r\n").encode() if crlf else text.encode() for text in (old, new))
+    wanted, put = (
+        text.replace("\n", "\r\n").encode() if crlf else text.encode() for text in (old, new)
+    )
     count = data.count(wanted)
     if count != 1:
         found = "is not found" if count == 0 else f"is found {count} times"

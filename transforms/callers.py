@@ -78,7 +78,11 @@ class _Caller:
         if not routes:
             return
         targets = set(routes.values())
-        if len(routes) == len(site.names) and len(targets) == 1 and self._can_rename(site, *targets):
+        if (
+            len(routes) == len(site.names)
+            and len(targets) == 1
+            and self._can_rename(site, *targets)
+        ):
             target = targets.pop()
             self.editor.rename(site, self._spell(site, target))
             self._log(site, list(routes), target)
@@ -87,7 +91,9 @@ class _Caller:
             self.editor.remove(site, name)
             if target == self.dotted:
                 if name.asname not in (None, name.name):
-                    raise self._clash(site, name.asname or "", "the symbol lands here by another name")
+                    raise self._clash(
+                        site, name.asname or "", "the symbol lands here by another name"
+                    )
                 continue
             self.editor.add(site, target, self._spell(site, target), name, site)
         for target in sorted(targets):
@@ -213,9 +219,17 @@ class _Caller:
         for node in ast.walk(reference.statement):
             if not isinstance(node, ast.Call) or len(node.args) < 2 or node.args[0] is not outer:
                 continue
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            called = (
+                node.func.attr
+                if isinstance(node.func, ast.Attribute)
+                else getattr(node.func, "id", "")
+            )
             literal = node.args[1]
-            if called in _BY_NAME and isinstance(literal, ast.Constant) and isinstance(literal.value, str):
+            if (
+                called in _BY_NAME
+                and isinstance(literal, ast.Constant)
+                and isinstance(literal.value, str)
+            ):
                 home = self.move.home(source.located.dotted, literal.value)
                 if home is not None:
                     return home
@@ -241,7 +255,9 @@ class _Caller:
             else:
                 self.editor.add_plain(site, ImportedName(target, last if parent else None))
         for reference in references:
-            node: ast.expr = reference.attribute_nodes[len(prefix) - 1] if prefix else reference.node  # type: ignore[assignment]
+            node: ast.expr = (
+                reference.attribute_nodes[len(prefix) - 1] if prefix else reference.node
+            )  # type: ignore[assignment]
             if not reference.exact:
                 raise Refusal(
                     "inexact-position",
@@ -254,7 +270,12 @@ class _Caller:
             self.document.edits.replace(start, end, base)
             symbol = ".".join(reference.attributes[len(prefix) :])
             self.result.edits.append(
-                Edit("qualified name", node.lineno, f"{before}.{symbol}".rstrip("."), f"{base}.{symbol}".rstrip("."))
+                Edit(
+                    "qualified name",
+                    node.lineno,
+                    f"{before}.{symbol}".rstrip("."),
+                    f"{base}.{symbol}".rstrip("."),
+                )
             )
 
     def _check_free(
@@ -270,12 +291,16 @@ class _Caller:
         for scope in scopes:
             for other in scope.bindings.get(name, []):
                 if other is not binding and not self._is_module(other, name):
-                    raise self._clash(site, name, f"line {getattr(other.node, 'lineno', 0)} binds it")
+                    raise self._clash(
+                        site, name, f"line {getattr(other.node, 'lineno', 0)} binds it"
+                    )
 
     def _is_module(self, binding: Binding, name: str) -> bool:
         """A plain `import a...` that binds the same root package."""
-        return binding.kind == "import" and isinstance(binding.node, ast.alias) and (
-            binding.node.asname is None and binding.node.name.partition(".")[0] == name
+        return (
+            binding.kind == "import"
+            and isinstance(binding.node, ast.alias)
+            and (binding.node.asname is None and binding.node.name.partition(".")[0] == name)
         )
 
     def _is_free_to_go(self, site: Site, name: ImportedName, binding: Binding) -> bool:

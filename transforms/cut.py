@@ -38,7 +38,9 @@ class Cut:
     def candidates(self) -> set[str]:
         """Imports that the move may orphan: moved code uses them, what stays does not."""
         moved = set(self.symbols.uses(sorted(self.source.cut)))
-        return {name for name in self.symbols.imports if name in moved and not self._stays_used(name)}
+        return {
+            name for name in self.symbols.imports if name in moved and not self._stays_used(name)
+        }
 
     def _groups(self) -> list[Group]:
         return [group for group in self.move.groups if group.source is self.source]
@@ -174,8 +176,7 @@ class Cut:
                 continue
             references = used.get(name, [])
             annotates = bool(references) and all(
-                r.annotation == "string"
-                or r.annotation in ("postponed", "type comment")
+                r.annotation == "string" or r.annotation in ("postponed", "type comment")
                 for r in references
             )
             wanted[name] = annotates and name not in listed and not shim
@@ -263,7 +264,7 @@ class Cut:
                 raise Refusal(
                     "not-empty",
                     f"`{self.source.located.path}` is to be deleted, but this statement stays in it.",
-                    next_step="Move it too, or drop `emptied = \"delete\"`.",
+                    next_step='Move it too, or drop `emptied = "delete"`.',
                     place=self.source.place(statement.line),
                 )
             return "deleted"
@@ -303,7 +304,12 @@ def docstring_first(source: SourceState) -> None:
     document, statements = source.document, source.symbols.statements
     futures = [s for s in statements if is_future(s.node)]
     texts = [s for s in statements if is_string(s.node)]
-    if not futures or not texts or futures[0].index > texts[0].index or futures[-1].index + 1 != texts[0].index:
+    if (
+        not futures
+        or not texts
+        or futures[0].index > texts[0].index
+        or futures[-1].index + 1 != texts[0].index
+    ):
         return
     module = document.module
     block = module.text[futures[0].block_start : futures[-1].end]
@@ -311,7 +317,9 @@ def docstring_first(source: SourceState) -> None:
         module.line_start(futures[0].block_start), module.after_line(futures[-1].end)
     )
     end = module.after_line(texts[0].end)
-    document.edits.insert_block(end, Block(block + module.newline, 1, module.blank_lines_after(texts[0].end)))
+    document.edits.insert_block(
+        end, Block(block + module.newline, 1, module.blank_lines_after(texts[0].end))
+    )
 
 
 __all__ = ["Cut", "docstring_first", "rebase_relative"]

@@ -18,9 +18,7 @@ Edges = dict[str, int]  # module -> line of the import
 _MAX_MODULES = 4000
 
 
-def imports_of(
-    tree: ast.Module, dotted: str, package: str, exists: Callable[[str], bool]
-) -> Edges:
+def imports_of(tree: ast.Module, dotted: str, package: str, exists: Callable[[str], bool]) -> Edges:
     """The modules that loading `dotted` loads, each with the line that asks for it.
 
     `from p import n` asks for the module `p.n` if there is one, else for a name in `p`.
@@ -64,7 +62,9 @@ def _loaded(body: Iterable[ast.stmt]) -> Iterable[ast.Import | ast.ImportFrom]:
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or is_type_checking(node):
             continue
         else:
-            children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+            children = [
+                child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)
+            ]
             for handler in getattr(node, "handlers", []):
                 children += handler.body
             stack.extend(reversed(children))

@@ -19,9 +19,7 @@ _DEPTH = 20
 class Definitions:
     """Follows `from m import n` from module to module. Files are parsed once, and only on demand."""
 
-    def __init__(
-        self, tree: Tree, names: Names, move: Move, authored: Mapping[str, Blob]
-    ) -> None:
+    def __init__(self, tree: Tree, names: Names, move: Move, authored: Mapping[str, Blob]) -> None:
         self._tree, self._names, self._move, self._authored = tree, names, move, authored
         self._bound: dict[str, dict[str, tuple[str, str] | None]] = {}
 
@@ -111,7 +109,11 @@ class Definitions:
         meanings = set()
         for binding in imported:
             if isinstance(binding.node, ast.Import):
-                whole = binding.alias.name if binding.alias.asname else binding.alias.name.partition(".")[0]
+                whole = (
+                    binding.alias.name
+                    if binding.alias.asname
+                    else binding.alias.name.partition(".")[0]
+                )
                 meanings.add(("", whole))
             else:
                 target = resolve_import(document.package, binding.node.level, binding.node.module)
@@ -125,7 +127,9 @@ class Definitions:
         here = {ast.dump(document.symbols.statements[i].node) for i, _ in mine}
         there = {ast.dump(group.source.symbols.statements[i].node) for i, _ in theirs}
         immutable = all(
-            isinstance(document.symbols.statements[i].node, (ast.Assign, ast.AnnAssign, ast.If, ast.Try))
+            isinstance(
+                document.symbols.statements[i].node, (ast.Assign, ast.AnnAssign, ast.If, ast.Try)
+            )
             for i, _ in mine
         )
         return bool(theirs) and here == there and immutable

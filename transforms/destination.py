@@ -82,7 +82,9 @@ def licence_of(module: Module) -> str:
             start = paragraph.start()
             return comments[start : min(paragraph.end(), end)].rstrip()
     for statement in statements[:2]:
-        if is_string(statement.node) and _LICENCE.search(module.text[statement.start : statement.end]):
+        if is_string(statement.node) and _LICENCE.search(
+            module.text[statement.start : statement.end]
+        ):
             return module.text[statement.start : statement.end]
         if not is_future(statement.node):
             break
@@ -267,14 +269,16 @@ def _insert_body(document: Document, group: Group, newline: str) -> None:
     document.edits.insert_block(offset, Block(body_text(group, newline), before, after))
 
 
-def _landing_gap(
-    module: Module, above: Statement | None, first: Statement, source: Module
-) -> int:
+def _landing_gap(module: Module, above: Statement | None, first: Statement, source: Module) -> int:
     if above is None:
         return 1
     if above.is_definition or first.is_definition:
         return definition_gap(module)
-    return first_gap(source, first) if above.is_import else min(2, source.blank_lines_before(first.block_start))
+    return (
+        first_gap(source, first)
+        if above.is_import
+        else min(2, source.blank_lines_before(first.block_start))
+    )
 
 
 def _landing(document: Document, group: Group) -> tuple[int, Statement | None, Statement | None]:
@@ -284,7 +288,9 @@ def _landing(document: Document, group: Group) -> tuple[int, Statement | None, S
         anchor = spec.before or spec.after or ""
         if anchor not in document.symbols.defined:
             close = nearest(anchor, document.symbols.defined)
-            hint = "Did you mean " + " or ".join(f"`{item}`" for item in close) + "? " if close else ""
+            hint = (
+                "Did you mean " + " or ".join(f"`{item}`" for item in close) + "? " if close else ""
+            )
             raise Refusal(
                 "unknown-anchor",
                 f"`{group.located.dotted}` defines no `{anchor}` to land beside.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import cached_property
 
 from transforms.edits import Block, Edits
 from transforms.import_sites import ImportEditor, Site, is_type_checking
@@ -33,18 +34,28 @@ class Document:
     """A file being changed. `package` is where relative imports in it start."""
 
     def __init__(
-        self, path: str, data: bytes, package: str, *, sorter: bool, style: ImportStyle | None = None
+        self,
+        path: str,
+        data: bytes,
+        package: str,
+        *,
+        sorter: bool,
+        style: ImportStyle | None = None,
     ) -> None:
         self.path = path
         self.package = package
         self.module = Module(path, data)
         self.sorter = sorter  # a formatter sorts imports afterwards: in place is enough
-        self.style = style or infer_style(self.module.text, self.module.tree)
+        self._style = style
         self.edits = Edits(self.module.text, self.module.newline)
-        self.editor = ImportEditor(self.module, package, self.style)
+        self.editor = ImportEditor(self.module, package, lambda: self.style)
         self.symbols = Symbols(self.module)
         self._type_checking: list[Wanted] = []
         self._fresh: list[Wanted] = []  # for a file without any import to stand beside
+
+    @cached_property
+    def style(self) -> ImportStyle:
+        return self._style or infer_style(self.module.text, self.module.tree)
 
     def finish(self) -> bytes:
         """The new bytes."""
@@ -90,7 +101,9 @@ class Document:
             )
         else:
             offset = self.header_end()
-            self.edits.insert_block(offset, Block(text, 1 if offset else 0, self._gap_after(offset)))
+            self.edits.insert_block(
+                offset, Block(text, 1 if offset else 0, self._gap_after(offset))
+            )
 
     def statement_from(self, target: str, before: int | None) -> Site | None:
         """An unguarded module-level `from target import ...`, the first one."""
@@ -137,7 +150,9 @@ class Document:
         end = 0
         statements = self.symbols.statements
         for statement in statements:
-            if not (is_future(statement.node) or (statement.index == 0 and is_string(statement.node))):
+            if not (
+                is_future(statement.node) or (statement.index == 0 and is_string(statement.node))
+            ):
                 break
             end = self.module.after_line(statement.end)
         if end or (statements and self.module.blank_lines_before(statements[0].block_start) == 0):
@@ -213,19 +228,13 @@ class Document:
         return next((s for s in self.symbols.statements if s.block_start >= offset), None)
 
 
-def prune(
-    document: Document, statement: Statement, drop: set[tuple[int, str]]
-) -> bool:
+def prune(document: Document, statement: Statement, drop: set[tuple[int, str]]) -> bool:
     """Drop names from the imports inside a guard; delete the guard when only imports were in it.
 
     `drop` holds (id of the import node, alias as spelled). Returns whether the guard went.
     """
     editor = document.editor
-    inside = [
-        site
-        for site in editor.sites
-        if site.guards and site.guards[0] is statement.node
-    ]
+    inside = [site for site in editor.sites if site.guards and site.guards[0] is statement.node]
     for site in inside:
         for name in site.names:
             if (id(site.node), str(name)) in drop:

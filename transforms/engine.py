@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -252,18 +252,19 @@ class _Engine:
         """Paths of files that can matter: they name a source's last part, and something of it."""
         with self._phase("search"):
             lasts = sorted({source.located.last for source in self.move.sources})
-            words: set[str] = {"*"}
-            for source, cut in zip(self.move.sources, self.cuts, strict=True):
-                words |= set(source.moved) | cut.candidates() | {source.located.last}
-                if source.spec.becomes:
-                    words |= set(source.symbols.defined)
             needle = re.compile(b"|".join(re.escape(last.encode()) for last in lasts))
             entries = self.tree.entries()
             regular = [path for path, mode in entries.items() if mode in (REGULAR, EXECUTABLE)]
             python = [path for path in regular if path.endswith(_PYTHON)]
-            scripts = [p for p in regular if "." not in p.rpartition("/")[2] and entries[p] == EXECUTABLE]
+            scripts = [
+                p for p in regular if "." not in p.rpartition("/")[2] and entries[p] == EXECUTABLE
+            ]
             texts = text_paths(regular)
             found = self.tree.search(needle, [*python, *scripts, *texts])
+            contents = self.tree.read_many(found)
+            named, dotted = _import_pattern(self.move), _dotted_pattern(self.move)
+            plain = set(texts)
+            found = [p for p in found if (dotted if p in plain else named).search(contents[p])]
         return [path for path in found if not self._is_own(path)]
 
     def _is_own(self, path: str) -> bool:
@@ -275,9 +276,7 @@ class _Engine:
     def _rewrite_callers(self, paths: list[str]) -> set[tuple[str, str]]:
         strings = Strings(self.move)
         external: set[tuple[str, str]] = set()
-        uses = {
-            cut.source.located.dotted: cut.used_by_moved() for cut in self.cuts
-        }
+        uses = {cut.source.located.dotted: cut.used_by_moved() for cut in self.cuts}
         contents = self.tree.read_many(paths)
         for path in paths:
             if self._is_left(path):
@@ -372,7 +371,9 @@ class _Engine:
         for path, blob in self.authored.items():
             self.after[path] = blob
             if path.endswith(".py") and path not in self.tree.entries():
-                self.created.setdefault(self.names.dotted(path), self.move.sources[0].located.dotted)
+                self.created.setdefault(
+                    self.names.dotted(path), self.move.sources[0].located.dotted
+                )
 
     def _format(self) -> dict[str, tuple[str, ...]]:
         with self._phase("format"):
@@ -412,8 +413,13 @@ class _Engine:
             ),
             authored=(
                 *(
-                    Authored(self.names.locate_new(f.file, self.plan.place(f.line), package=True).path
-                             if not f.file.is_path else f.file.text, f.lines, "file")
+                    Authored(
+                        self.names.locate_new(f.file, self.plan.place(f.line), package=True).path
+                        if not f.file.is_path
+                        else f.file.text,
+                        f.lines,
+                        "file",
+                    )
                     for f in self.plan.files
                 ),
                 *(Authored(str(e.file), e.lines, "edit") for e in self.plan.edits),
@@ -421,7 +427,12 @@ class _Engine:
             notes=tuple(
                 sorted(
                     self._standing_notes(),
-                    key=lambda note: (note.place.path, note.place.line or 0, note.kind, note.message),
+                    key=lambda note: (
+                        note.place.path,
+                        note.place.line or 0,
+                        note.kind,
+                        note.message,
+                    ),
                 )
             ),
             formatted=tuple(str(tool) for tool in self.formatters.tools),
@@ -439,6 +450,28 @@ class _Engine:
                 if note.place.excerpt.encode() not in blob.data:
                     continue
             yield note
+
+
+def _any_of(names: Iterable[str]) -> bytes:
+    return b"|".join(re.escape(name.encode()) for name in sorted(set(names)))
+
+
+def _dotted_pattern(move: Move) -> re.Pattern[bytes]:
+    return re.compile(rb"(?<![\w.])(?:" + _any_of(s.located.dotted for s in move.sources) + rb")\b")
+
+
+def _import_pattern(move: Move) -> re.Pattern[bytes]:
+    """Matches Python files in which an import, or a whole dotted name, may mean a source.
+
+    The last part of the name stands behind `from` or `import` on a line, or in a list of names
+    that began on a line before. Bounded, so that a line of megabytes costs no more than it must.
+    """
+    lasts = _any_of(source.located.last for source in move.sources)
+    return re.compile(
+        rb"\b(?:from|import)\b[^\n]{0,400}?\b(?:" + lasts + rb")\b"
+        rb"|(?m:^)[ \t(]*(?:[\w \t]{1,100},){0,40}[ \t]*(?:" + lasts + rb")\b"
+        rb"|" + _dotted_pattern(move).pattern
+    )
 
 
 def _line_count(blob: Blob | None) -> int:

@@ -7,7 +7,7 @@ same run; `ImportEditor` collects these and renders each statement once.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from transforms.edits import Edits
@@ -180,15 +180,19 @@ class _Changes:
 class ImportEditor:
     """Collects edits of the import statements of one module and renders them into `Edits`."""
 
-    def __init__(self, module: Module, package: str, style: ImportStyle) -> None:
+    def __init__(self, module: Module, package: str, style: Callable[[], ImportStyle]) -> None:
         self.module = module
         self.package = package
-        self.style = style
+        self._style = style  # asked for late: most files are read and never changed
         self.sites = find_sites(module, package)
         self.shrink: dict[int, Shrink] = {}  # by id of a site's node
         self.default_shrink = Shrink.COLLAPSE
         self.relayout: set[int] = set()  # sites laid out anew although they lose nothing
         self._changes: dict[int, _Changes] = {}
+
+    @property
+    def style(self) -> ImportStyle:
+        return self._style()
 
     def statement(self, site: Site) -> ImportStatement:
         end = site.line_end if site.alone else site.end

@@ -7,7 +7,7 @@ names that are not top-level, definitions that would be torn apart, mutations le
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from transforms import plan as plans
@@ -15,6 +15,9 @@ from transforms.document import Document
 from transforms.errors import Place, Refusal, nearest
 from transforms.names import Located, Names
 from transforms.symbols import Symbols, is_string
+
+
+DocumentOpener = Callable[[str], Document]
 
 
 @dataclass(eq=False, slots=True)
@@ -57,6 +60,7 @@ class Move:
     sources: list[SourceState]
     groups: list[Group]
     routes: dict[str, str]  # symbol -> dotted module that callers import it from
+    open_document: DocumentOpener
     package_names: dict[str, set[str]] = field(default_factory=dict)  # what a new `__init__` binds
 
     def source_named(self, dotted: str) -> SourceState | None:
@@ -75,7 +79,9 @@ class Move:
         group = source.moved.get(name)
         if group is not None:
             return group.located.dotted
-        if source.spec.becomes and (name in source.symbols.defined or name in source.symbols.imports):
+        if source.spec.becomes and (
+            name in source.symbols.defined or name in source.symbols.imports
+        ):
             return source.after.dotted
         return None
 
@@ -99,7 +105,7 @@ class Move:
 def resolve_move(plan: plans.Plan, names: Names, open_document: DocumentOpener) -> Move:
     """Find every module and statement that the plan names. Raises `Refusal`."""
     sources = [_source(spec, plan, names, open_document) for spec in plan.sources]
-    move = Move(plan, names, sources, [], {})
+    move = Move(plan, names, sources, [], {}, open_document)
     for spec in plan.destinations:
         move.groups.append(_group(spec, move))
     for name, module in plan.import_from.items():
@@ -116,13 +122,6 @@ def resolve_move(plan: plans.Plan, names: Names, open_document: DocumentOpener) 
     return move
 
 
-class DocumentOpener:
-    """Opens the document of a path once. The engine implements it."""
-
-    def __call__(self, path: str) -> Document:
-        raise NotImplementedError
-
-
 def _source(
     spec: plans.Source, plan: plans.Plan, names: Names, open_document: DocumentOpener
 ) -> SourceState:
@@ -132,16 +131,11 @@ def _source(
     if spec.becomes is not None:
         after = names.locate_new(spec.becomes, place)
         if after.exists:
-            raise Refusal(
-                "clash",
-                f"`{after.path}` exists, and the rest of `{located.dotted}` would replace it.",
-                next_step="Choose a new name for `becomes`.",
-                place=place,
-            )
+            raise _already_applied(f"`{after.dotted}` is there", place)
         if not after.dotted.startswith(located.dotted + "."):
             raise Refusal(
                 "plan-schema",
-                f"`becomes = \"{after.dotted}\"` does not lie in the package `{located.dotted}`.",
+                f'`becomes = "{after.dotted}"` does not lie in the package `{located.dotted}`.',
                 next_step=f"Write a name such as `{located.dotted}.core`.",
                 place=place,
             )
@@ -166,11 +160,15 @@ def _source_of(spec: plans.Destination, move: Move) -> SourceState:
     if spec.source is None:
         return move.sources[0]
     for source in move.sources:
-        if str(spec.source) in (str(source.spec.module), source.located.dotted, source.located.path):
+        if str(spec.source) in (
+            str(source.spec.module),
+            source.located.dotted,
+            source.located.path,
+        ):
             return source
     raise Refusal(
         "plan-schema",
-        f"`from = \"{spec.source}\"` is none of the plan's sources.",
+        f'`from = "{spec.source}"` is none of the plan\'s sources.',
         next_step="Valid here: " + ", ".join(f"`{s.spec.module}`" for s in move.sources) + ".",
         place=move.plan.place(spec.line),
     )
@@ -223,7 +221,9 @@ def _order(group: Group) -> None:
                 for member in group.body
                 if symbols.binds(member) & set(symbols.uses([index]))
             ]
-            group.body.insert(group.body.index(needed[-1]) + 1 if needed else len(group.body), index)
+            group.body.insert(
+                group.body.index(needed[-1]) + 1 if needed else len(group.body), index
+            )
             members.add(index)
             group.source.cut[index] = group
 
@@ -232,7 +232,9 @@ def _travels(index: int, name: str, group: Group) -> bool:
     """Whether a statement that mutates `name` can go along: it binds nothing that stays."""
     symbols = group.source.symbols
     statement = symbols.statements[index]
-    bound = {item for item in symbols.binds(index) if item != "_" and symbols.defined[item] != [index]}
+    bound = {
+        item for item in symbols.binds(index) if item != "_" and symbols.defined[item] != [index]
+    }
     own = {item for item in symbols.binds(index) if item not in bound and item != "_"}
     moved = group.source.moved
     others = {other for other in symbols.mutations if index in symbols.mutations[other]} - {name}
@@ -287,6 +289,10 @@ def _unknown_symbol(name: str, group: Group, move: Move) -> Refusal:
             next_step="Move the definition around it; a method cannot move on its own.",
             place=source.place(nested),
         )
+    if group.located.exists and name in move.open_document(group.located.path).symbols.defined:
+        return _already_applied(
+            f"`{name}` is no longer in `{where.dotted}`; `{group.located.dotted}` defines it", place
+        )
     close = nearest(name, symbols.defined)
     hint = "Did you mean " + " or ".join(f"`{item}`" for item in close) + "? " if close else ""
     return Refusal(
@@ -297,9 +303,21 @@ def _unknown_symbol(name: str, group: Group, move: Move) -> Refusal:
     )
 
 
+def _already_applied(cause: str, place: Place) -> Refusal:
+    return Refusal(
+        "already-applied",
+        f"The plan was already applied: {cause}.",
+        next_step="Nothing is left to do; to see what it did, apply it to the commit before.",
+        place=place,
+    )
+
+
 def _nested(tree: ast.Module, name: str) -> int | None:
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name:
+        if (
+            isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            and node.name == name
+        ):
             return node.lineno
     return None
 

@@ -51,7 +51,9 @@ class Names:
 
     @cached_property
     def _paths(self) -> dict[str, int]:
-        return {path: mode for path, mode in self._tree.entries().items() if path.endswith(SUFFIXES)}
+        return {
+            path: mode for path, mode in self._tree.entries().items() if path.endswith(SUFFIXES)
+        }
 
     @cached_property
     def _directories(self) -> set[str]:
@@ -100,7 +102,7 @@ class Names:
         """The dotted name of a path below the root; elsewhere the name below its own root."""
         root = self.root
         if root is None or not _below(path, root):
-            root = self._own_root(path, by_use=root is None)
+            root = self._own_root(path, by_use=False)
         relative = posixpath.relpath(path, root) if root else path
         stem = relative[: relative.rindex(".")] if "." in posixpath.basename(relative) else relative
         parts = stem.split("/")
@@ -111,7 +113,11 @@ class Names:
     def package_of(self, path: str) -> str:
         """The package in which relative imports of the module at `path` start."""
         dotted = self.dotted(path)
-        return dotted if posixpath.basename(path).startswith("__init__.") else dotted.rpartition(".")[0]
+        return (
+            dotted
+            if posixpath.basename(path).startswith("__init__.")
+            else dotted.rpartition(".")[0]
+        )
 
     def path_of(self, dotted: str) -> str | None:
         """The path of a module below the root, if the tree has it."""
@@ -138,20 +144,26 @@ class Names:
         if roots:
             candidates = [path for path in candidates if self._named(path, dotted, roots)]
         elif len(candidates) > 1:
-            own = [path for path in candidates if self._named(path, dotted, (self._own_root(path),))]
+            own = [
+                path for path in candidates if self._named(path, dotted, (self._own_root(path),))
+            ]
             candidates = own or candidates
         if len(candidates) > 1:
             raise Refusal(
                 "ambiguous-module",
                 f"`{dotted}` could be {' or '.join(f'`{path}`' for path in candidates[:3])}.",
-                next_step="Name it by path, or say where names start: `roots = [\"src\"]`.",
+                next_step='Name it by path, or say where names start: `roots = ["src"]`.',
                 place=place,
             )
         return candidates[0] if candidates else None
 
     def _named(self, path: str, dotted: str, roots: Sequence[str]) -> bool:
         stem = dotted.replace(".", "/")
-        valid = {posixpath.join(root, f"{stem}{end}") for root in roots for end in (".py", "/__init__.py")}
+        valid = {
+            posixpath.join(root, f"{stem}{end}")
+            for root in roots
+            for end in (".py", "/__init__.py")
+        }
         return path in valid
 
     def _root_of(self, path: str, name: ModuleName) -> str:

@@ -53,17 +53,13 @@ def _fresh(homes: dict[str, str], package: Package) -> str:
     return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(homes)) + "]\n"
 
 
-def _import(
-    document: Document, located: Located, homes: dict[str, str], *, relative: bool
-) -> None:
+def _import(document: Document, located: Located, homes: dict[str, str], *, relative: bool) -> None:
     for name, home in sorted(homes.items(), key=lambda item: (item[1], item[0])):
         spelled = (relative_name(located.dotted, home) or home) if relative else home
         document.import_name(Wanted(home, spelled, ImportedName(name)))
 
 
-def _extend(
-    document: Document, located: Located, homes: dict[str, str], package: Package
-) -> None:
+def _extend(document: Document, located: Located, homes: dict[str, str], package: Package) -> None:
     """Add imports beside the present ones, and names to a literal `__all__`."""
     missing = {name: home for name, home in homes.items() if not _has(document, name, home)}
     sites = document.editor.sites
@@ -94,7 +90,9 @@ def _add_to_all(document: Document, names: list[str]) -> None:
         elements = node.value.elts
         for name in names:
             values = [e.value for e in elements if isinstance(e, ast.Constant)]
-            position = next((i for i, v in enumerate(values) if isinstance(v, str) and v > name), None)
+            position = next(
+                (i for i, v in enumerate(values) if isinstance(v, str) and v > name), None
+            )
             if not elements:
                 offset = module.span(node.value)[0] + 1
                 document.edits.insert(offset, f'"{name}"')

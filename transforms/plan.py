@@ -443,5 +443,3 @@ def dump_plan(plan: Plan, comments: Mapping[str, str] | None = None) -> str:
     from transforms.plan_writer import write
 
     return write(plan, comments or {})
-
-

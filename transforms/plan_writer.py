@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping
 
 from transforms.plan import FORMAT, Destination, ModuleName, Package, Plan, Source
 
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+_ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+}
 
 
 def write(plan: Plan, comments: Mapping[str, str]) -> str:
@@ -20,7 +28,9 @@ def write(plan: Plan, comments: Mapping[str, str]) -> str:
             head.append(f"{key} = {array(values)}")
     blocks = ["\n".join(head)]
     if plan.import_from:
-        routes = [f"{name} = {quote(str(plan.import_from[name]))}" for name in sorted(plan.import_from)]
+        routes = [
+            f"{name} = {quote(str(plan.import_from[name]))}" for name in sorted(plan.import_from)
+        ]
         blocks.append("\n".join(["[import_from]", *routes]))
     for name, fields in _tables(plan):
         lines = [f"[[{name}]]", *fields]
@@ -49,11 +59,14 @@ def _tables(plan: Plan) -> Iterator[tuple[str, list[str]]]:
             fields.append("executable = true")
         yield "author", [*fields, f"text = {block(file.text)}"]
     for edit in plan.edits:
-        yield "author", [
-            f"file = {quote(str(edit.file))}",
-            f"old = {block(edit.old)}",
-            f"new = {block(edit.new)}",
-        ]
+        yield (
+            "author",
+            [
+                f"file = {quote(str(edit.file))}",
+                f"old = {block(edit.old)}",
+                f"new = {block(edit.new)}",
+            ],
+        )
 
 
 def _source(source: Source) -> list[str]:

@@ -194,9 +194,7 @@ class _Deriver:
             return all(map(self._copyable, [*node.body, *node.orelse]))
         if isinstance(node, ast.Try):
             handled = [child for handler in node.handlers for child in handler.body]
-            return all(
-                map(self._copyable, [*node.body, *handled, *node.orelse, *node.finalbody])
-            )
+            return all(map(self._copyable, [*node.body, *handled, *node.orelse, *node.finalbody]))
         return False
 
     def _check_stays(self, name: str) -> None:
@@ -319,14 +317,12 @@ class _Deriver:
             text = self.document.module.text[below.start : below.end]
             self.result.tail.append(Piece(documented, text, False, frozenset()))
 
-    def _guard(
-        self, statement: Statement, bindings: list[ImportedBinding], depends: bool
-    ) -> None:
+    def _guard(self, statement: Statement, bindings: list[ImportedBinding], depends: bool) -> None:
         """A guard with the imports that are needed; `depends`: its condition is a helper."""
         needed = {id(binding.alias) for binding in bindings}
         module = self.document.module
         edits = Edits(module.text, module.newline)
-        editor = ImportEditor(module, self.document.package, self.document.style)
+        editor = ImportEditor(module, self.document.package, lambda: self.document.style)
         inside = [s for s in editor.sites if s.guards and s.guards[0] is statement.node]
         if _only_imports(statement.node):
             for site in inside:
@@ -339,7 +335,9 @@ class _Deriver:
                 editor.shrink[id(site.node)] = rule
             if site.is_relative and site.target is not None:
                 spelled = relative_name(self.destination.package, site.target)
-                current = "." * getattr(site.node, "level", 0) + (getattr(site.node, "module", "") or "")
+                current = "." * getattr(site.node, "level", 0) + (
+                    getattr(site.node, "module", "") or ""
+                )
                 if spelled is not None and spelled != current:
                     editor.respell(site, spelled)
         self._drop_empty_branches(statement.node, editor, edits)

@@ -160,7 +160,9 @@ class Reader:
         value = self.data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.refuse(
-                key, f"expected an array of strings, found {_kind(value)}", f'Write `{key} = ["..."]`.'
+                key,
+                f"expected an array of strings, found {_kind(value)}",
+                f'Write `{key} = ["..."]`.',
             )
         return tuple(value)
 
@@ -186,9 +188,7 @@ class Reader:
     def choice(self, key: str, valid: Collection[str], *, default: str) -> str: ...
     @overload
     def choice(self, key: str, valid: Collection[str], *, default: None) -> str | None: ...
-    def choice(
-        self, key: str, valid: Collection[str], *, default: str | None = "\0"
-    ) -> str | None:
+    def choice(self, key: str, valid: Collection[str], *, default: str | None = "\0") -> str | None:
         value = self.string(key, default=default)
         if value is not None and value not in valid:
             close = nearest(value, valid)

@@ -63,6 +63,8 @@ class Strings:
         edits: list[Edit] = []
         notes: list[Note] = []
         external: set[tuple[str, str]] = set()
+        if not self._outside_imports(document.module.text):
+            return edits, notes, external
         lookups = dict(_lookup_calls(document.module.tree))
         docstrings = set(map(id, _docstrings(document.module.tree)))
         for node in ast.walk(document.module.tree):
@@ -78,10 +80,22 @@ class Strings:
             if found and called:
                 self._lookup(document, node, called, found, moved_uses, edits, notes, external)
             elif found and self._names_moved(found):
-                notes.append(self._note(document, node, "string", "names what moved; nothing shows who reads it"))
+                notes.append(
+                    self._note(
+                        document, node, "string", "names what moved; nothing shows who reads it"
+                    )
+                )
         notes += self._f_strings(document)
         edits += self._comment_roles(document)
         return edits, notes, external
+
+    def _outside_imports(self, text: str) -> bool:
+        """Whether the text names a source anywhere but on the line of an import statement."""
+        for found in self._dotted.finditer(text):
+            line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+            if line.strip() not in ("from", "import"):
+                return True
+        return False
 
     def _names_moved(self, found: re.Match[str]) -> bool:
         return bool(found[3]) and self.move.home(found[1], found[3]) is not None
@@ -94,7 +108,12 @@ class Strings:
         if not found[3]:
             if called in _MODULE_LOOKUPS:
                 notes.append(
-                    self._note(document, node, "dynamic import", "imports a source by name; what is read from it is not known")
+                    self._note(
+                        document,
+                        node,
+                        "dynamic import",
+                        "imports a source by name; what is read from it is not known",
+                    )
                 )
             return
         target = self.target(found[1], found[3])
@@ -110,10 +129,23 @@ class Strings:
             return
         if target.home == found[1]:
             return
-        if not self._replace(document, node, found[1] + found[2] + found[3], target.home + found[2] + found[3]):
-            notes.append(self._note(document, node, "string", "names what moved, in pieces; it was left alone"))
+        if not self._replace(
+            document, node, found[1] + found[2] + found[3], target.home + found[2] + found[3]
+        ):
+            notes.append(
+                self._note(
+                    document, node, "string", "names what moved, in pieces; it was left alone"
+                )
+            )
             return
-        edits.append(Edit("string", node.lineno, repr(node.value), repr(target.home + node.value[len(found[1]) :])))
+        edits.append(
+            Edit(
+                "string",
+                node.lineno,
+                repr(node.value),
+                repr(target.home + node.value[len(found[1]) :]),
+            )
+        )
 
     def _replace(self, document: Document, node: ast.Constant, old: str, new: str) -> bool:
         """Replace a dotted name within a literal as written; false if it is not there in one piece."""
@@ -137,7 +169,9 @@ class Strings:
                 continue
             document.edits.replace(found.start(2), found.end(2), home)
             line = document.module.line_of(found.start(2))
-            edits.append(Edit("documentation", line, f"{found[2]}.{found[3]}", f"{home}.{found[3]}"))
+            edits.append(
+                Edit("documentation", line, f"{found[2]}.{found[3]}", f"{home}.{found[3]}")
+            )
         return edits
 
     def _comment_roles(self, document: Document) -> list[Edit]:
@@ -155,7 +189,12 @@ class Strings:
                     if isinstance(part, ast.Constant) and isinstance(part.value, str):
                         found = self._dotted.search(part.value)
                         if found and self._names_moved(found):
-                            yield self._note(document, node, "string", "an f-string names what moved; it was left alone")
+                            yield self._note(
+                                document,
+                                node,
+                                "string",
+                                "an f-string names what moved; it was left alone",
+                            )
 
     def _note(self, document: Document, node: ast.expr, kind: str, why: str) -> Note:
         return Note(kind, document.module.place(node.lineno), why[0].upper() + why[1:] + ".")
@@ -201,7 +240,9 @@ def _lookup_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args:
             continue
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        called = (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
         first = node.args[0]
         if isinstance(first, ast.Constant) and called in _LOOKUPS | _MODULE_LOOKUPS:
             yield id(first), called

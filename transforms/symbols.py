@@ -85,7 +85,9 @@ class Symbols:
         found: dict[str, list[ImportedBinding]] = {}
         for name, places in self.bindings.items():
             for index, binding in places:
-                if binding.kind in _IMPORTS and isinstance(binding.statement, (ast.Import, ast.ImportFrom)):
+                if binding.kind in _IMPORTS and isinstance(
+                    binding.statement, (ast.Import, ast.ImportFrom)
+                ):
                     assert isinstance(binding.node, ast.alias)
                     guards = _guards(self.statements[index].node, binding.statement)
                     found.setdefault(name, []).append(
@@ -195,7 +197,9 @@ class Symbols:
         node, below = self.statements[index], self.statements[index + 1]
         if not isinstance(node.node, (ast.Assign, ast.AnnAssign)) or not is_string(below.node):
             return None
-        touching = self.module.blank_lines_before(below.start) == 0 and below.start == below.block_start
+        touching = (
+            self.module.blank_lines_before(below.start) == 0 and below.start == below.block_start
+        )
         return below.index if touching and not below.shared else None
 
 
@@ -251,7 +255,11 @@ def _mutated(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         for decorator in node.decorator_list:
             target = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if isinstance(target, ast.Attribute) and target.attr in ("register", "setter", "getter"):
+            if isinstance(target, ast.Attribute) and target.attr in (
+                "register",
+                "setter",
+                "getter",
+            ):
                 yield from _root(target)
         return
     if isinstance(node, ast.Expr):
@@ -262,7 +270,9 @@ def _mutated(node: ast.stmt) -> Iterator[str]:
             yield from _stored(target)
     elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
         yield from _stored(node.target)
-    elif isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith)):
+    elif isinstance(
+        node, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith)
+    ):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.stmt):
                 yield from _mutated(child)

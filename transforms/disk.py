@@ -101,7 +101,7 @@ class Writer:
             file.write(data)
             file.flush()
             if owner is not None and owner != (os.geteuid(), os.getegid()):
-                with contextlib.suppress(PermissionError):
+                with contextlib.suppress(OSError):
                     os.fchown(file.fileno(), *owner)
             self._step("permit", name)
             os.fchmod(file.fileno(), permissions)  # after fchown, which may clear bits

@@ -69,9 +69,11 @@ def write(
                 next_step="Recover it first; `repot apply` does so as it starts.",
                 place=Place(str(tree.root)),
             )
-        if not overwrite_uncommitted:
-            _refuse_dirty(tree, changes)
         try:
+            for path in changes:
+                tree.check_writable(path)
+            if not overwrite_uncommitted:
+                _refuse_dirty(tree, changes)
             job = _check(tree, changes)
         except OSError as error:
             raise _failed(error, "Nothing was changed.") from error
@@ -178,9 +180,7 @@ def _refuse_dirty(tree: WorkingTree, changes: ChangeSet) -> None:
 
 
 def _check(tree: WorkingTree, changes: ChangeSet) -> Job:
-    """Refuse what cannot be written here; take down what lies on disk beside the bytes."""
-    for path in changes:
-        tree.check_writable(path)
+    """Refuse what is not as it was read or is in the way; note what lies beside the bytes."""
     job = Job(changes, _hold(tree.disk, changes), secrets.token_hex(8), tree.trusts_modes)
     for path, change in changes.items():
         if not job.matches(job.look(tree.disk, path), change.before):

@@ -78,11 +78,13 @@ def locked(place: Path, writer: Writer) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):
-            # While it is still held: who waits for this file then finds that it is no longer named.
-            writer.remove(name + b"/lock")
-            writer.remove_directory(name)  # stays where a journal is left in it
-        os.close(descriptor)
+        try:
+            # While the lock is held: who has just opened the file then finds it no longer named.
+            with contextlib.suppress(OSError):
+                writer.remove(name + b"/lock")
+                writer.remove_directory(name)  # stays where a journal is left in it
+        finally:
+            os.close(descriptor)
 
 
 def _take(place: Path, writer: Writer) -> int:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from transforms.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, Blob
 from transforms.errors import Place, Refusal, nearest
-from transforms.paths import contained, parents, to_bytes
+from transforms.paths import contained, from_bytes, parents, to_bytes
 
 # Alternatives without any other operator, the shape of most searches: `bytes in` is several times
 # faster than the regular expression.
@@ -110,6 +110,14 @@ def canonical_mode(mode: int) -> int:
     if stat.S_ISREG(mode):
         return EXECUTABLE if mode & stat.S_IXUSR else REGULAR
     return SYMLINK if stat.S_ISLNK(mode) else mode
+
+
+def listed(listing: bytes) -> Iterator[tuple[str, int, str]]:
+    """Parse what `git ls-tree -r -z` prints: path, mode and object id of each file."""
+    for entry in listing.split(b"\0")[:-1]:
+        head, _, raw = entry.partition(b"\t")
+        mode, _, name = head.decode("ascii").split(" ")
+        yield from_bytes(raw), canonical_mode(int(mode, 8)), name
 
 
 def matcher(needle: re.Pattern[bytes]) -> Callable[[bytes], object]:

@@ -8,8 +8,7 @@ from types import MappingProxyType
 
 from transforms import git
 from transforms.errors import Place, Refusal
-from transforms.paths import from_bytes
-from transforms.tree.base import Tree, canonical_mode
+from transforms.tree.base import Tree, listed
 
 _SHORT = 12
 _MOST_KEPT = 32 << 20  # bytes of files that searches found, so that reading them costs no process
@@ -58,14 +57,11 @@ class GitTree(Tree):
         except git.GitError as error:
             raise self._malformed(f"Git says: {error}.") from None
         modes: dict[str, int] = {}
-        for entry in listing.split(b"\0")[:-1]:
-            head, _, raw = entry.partition(b"\t")
-            mode, _, name = head.split(b" ")
-            path = from_bytes(raw)
+        for path, mode, name in listed(listing):
             if path in modes:
                 raise self._malformed(f"It lists `{path}` twice.")
-            modes[path] = canonical_mode(int(mode, 8))
-            self._ids[path] = name.decode("ascii")
+            modes[path] = mode
+            self._ids[path] = name
         return modes
 
     def _stream(self, paths: list[str]) -> Iterator[tuple[str, bytes]]:

@@ -16,7 +16,7 @@ from transforms.changes import REGULAR, SUBMODULE, SYMLINK, Blob
 from transforms.disk import Root
 from transforms.errors import Place, Refusal
 from transforms.paths import contained, from_bytes, parents, to_bytes
-from transforms.tree.base import Tree, canonical_mode
+from transforms.tree.base import Tree, canonical_mode, listed
 
 JOURNAL_FOLDER = ".repot-journal"  # where there is no git directory to hold the journal
 _SKIPPED = frozenset({".git", JOURNAL_FOLDER})
@@ -77,7 +77,7 @@ class WorkingTree(Tree):
 
     def on_disk(self, path: str) -> Blob | None:
         """Read what lies at a path now, listed or not; `None` for nothing or a directory."""
-        for parent in parents(path):
+        for parent in parents(contained(path)):
             if not self.disk.is_directory(parent):
                 return None
         found = self.disk.status(path)
@@ -215,12 +215,7 @@ class WorkingTree(Tree):
         except Refusal:
             return {}
         listing = self._git("ls-tree", "-r", "-z", "--full-tree", "HEAD")
-        found = {}
-        for entry in listing.split(b"\0")[:-1]:
-            head, _, raw = entry.partition(b"\t")
-            mode, _, name = head.decode("ascii").split(" ")
-            found[from_bytes(raw)] = canonical_mode(int(mode, 8)), name
-        return found
+        return {path: (mode, name) for path, mode, name in listed(listing)}
 
     def _git(self, *arguments: str) -> bytes:
         repository = self.repository

@@ -113,6 +113,7 @@ class Graph:
 
 def refuse_cycles(
     changed: Iterable[str],
+    is_imported: Callable[[str], bool],
     before: Graph,
     after: Graph,
     stand_ins: Mapping[str, str],
@@ -124,7 +125,7 @@ def refuse_cycles(
     made from it there may be no cycle at all, since before they were one module without any.
     """
     family = {*stand_ins, *stand_ins.values()}
-    for module in sorted(changed):
+    for module in changed:
         old = before.edges(stand_ins.get(module, module))
         for target, line in sorted(after.edges(module).items()):
             inside = module in family and target in family
@@ -132,6 +133,10 @@ def refuse_cycles(
                 target in old or stand_ins.get(target) in old or stand_ins.get(target) == module
             ):
                 continue
+            if not inside and any(target in before.edges(s) for s in old if s in family):
+                continue  # it was loaded before, through the source
+            if not inside and not is_imported(module):
+                break
             back = (
                 after.path(target, module, {}, family)
                 if inside

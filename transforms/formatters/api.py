@@ -42,6 +42,7 @@ _OPTIONS: dict[str, Mapping[str, Option]] = {
     "usort": {},
     **whitespace.OPTIONS,
 }
+_SORTERS = frozenset({"isort", "usort"})
 _SHARE = 60_000  # bytes of source that are worth a second process
 _PROCESSES = 8
 
@@ -69,7 +70,10 @@ def repository_formatters(tree: Tree, *, say: Callable[[str], None] | None = Non
             continue  # it only complains
         require_known(hook)
         read_arguments(hook, _OPTIONS[hook.program])
-        kept.append(Tool(hook.program, hook.version, hook))
+        sorts = hook.program in _SORTERS or (
+            hook.program == "ruff" and tool_ruff.sorts(hook, configuration)
+        )
+        kept.append(Tool(hook.program, hook.version, hook, sorts))
     return Formatters(tuple(kept), hooks, say)
 
 

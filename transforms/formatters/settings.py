@@ -34,6 +34,7 @@ class Source:
 
     path: str
     text: str
+    line: int | None = None  # where the text stands, if it is one argument of a hook
 
     @property
     def folder(self) -> str:
@@ -42,6 +43,8 @@ class Source:
 
     def place(self, key: str) -> Place:
         """Where a setting stands: the first line that begins with its name, else the file."""
+        if self.line is not None:
+            return Place(self.path, self.line, excerpt=self.text)
         start = re.compile(rf"""\s*["']?(?:[\w-]+\.)*{re.escape(key)}["']?\s*[=:]""")
         for number, line in enumerate(self.text.splitlines(), start=1):
             if start.match(line):
@@ -105,6 +108,7 @@ class Configuration:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.entries = tree.entries()
+        self._data: dict[str, bytes] = {}
         self._texts: dict[str, Source | None] = {}
         self._tables: dict[str, dict[str, Any]] = {}
 
@@ -112,15 +116,14 @@ class Configuration:
         """Read these names in these folders in one batch, where they exist."""
         wanted = list(names)
         paths = [join(folder, name) for folder in folders for name in wanted]
-        regular = [p for p in paths if p not in self._texts and is_regular(self.entries.get(p))]
-        for path, data in self.tree.read_many(regular).items():
-            self._texts[path] = _decode(path, data)
+        regular = [p for p in paths if p not in self._data and is_regular(self.entries.get(p))]
+        self._data.update(self.tree.read_many(regular))
 
     def find(self, path: str) -> Source | None:
         """Read a file, through symbolic links that stay in the tree. `None` where there is none."""
         if path not in self._texts:
             target = self._follow(path)
-            found = None if target is None else _decode(path, self.tree.read(target))
+            found = None if target is None else _decode(path, self._read(target))
             self._texts[path] = found
         return self._texts[path]
 
@@ -132,6 +135,9 @@ class Configuration:
         if path not in self._tables:
             self._tables[path] = parse_toml(source)
         return self._tables[path]
+
+    def _read(self, path: str) -> bytes:
+        return self._data[path] if path in self._data else self.tree.read(path)
 
     def _follow(self, path: str) -> str | None:
         target = path
@@ -165,7 +171,7 @@ def parse_toml(source: Source) -> dict[str, Any]:
         return tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"line (\d+)", str(error))
-        line = int(at[1]) if at else None
+        line = source.line or (int(at[1]) if at else None)
         raise bad_configuration(f"This is not TOML: {error}.", Place(source.path, line)) from None
     except (RecursionError, ValueError):  # nested too deeply; a number with too many digits
         raise bad_configuration("This TOML is out of bounds.", Place(source.path)) from None

@@ -17,11 +17,15 @@ class Tool:
     name: str  # isort, black, ruff, `ruff format`, usort, trailing-whitespace, end-of-file-fixer
     version: str
     hook: Hook = field(repr=False, compare=False)
+    sorts: bool = False  # whether it puts imports in order
 
     @property
     def label(self) -> str:
         """Name and version, as in `isort 7.0.0`."""
         return f"{self.name} {self.version}"
+
+    def __str__(self) -> str:
+        return self.label
 
 
 @dataclass(frozen=True, slots=True)

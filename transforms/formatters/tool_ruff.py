@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+from transforms.errors import Refusal
 from transforms.formatters.arguments import Argument, Option, options, read_arguments
 from transforms.formatters.hooks import Hook
 from transforms.formatters.refusals import bad_configuration
@@ -175,14 +177,38 @@ def fixes(hook: Hook, configuration: Configuration) -> bool:
         return True
     if "--no-fix" in names:
         return False
-    for path in configuration.entries:
-        if path.rpartition("/")[2] in _NAMES and (source := configuration.find(path)):
-            if "fix" not in source.text:
-                continue
-            table = _table(configuration.toml(path) or {}, source) or {}
-            if table.get("fix") is True or table.get("fix-only") is True:
-                return True
-    return False
+    tables = _tables(configuration, "fix")
+    return any(table.get("fix") is True or table.get("fix-only") is True for table in tables)
+
+
+def sorts(hook: Hook, configuration: Configuration) -> bool:
+    """Tell whether `ruff check` sorts imports, by its arguments or by any configuration."""
+    arguments = read_arguments(hook, CHECK_OPTIONS)
+    chosen = [a for a in arguments if a.option.name in {"select", "extend-select"}]
+    rules = [rule for a in chosen for rule in (a.value or "").split(",")]
+    if not any(argument.option.name == "select" for argument in chosen):
+        for table in _tables(configuration, "select"):
+            lint = table.get("lint")
+            for section in (table, lint if isinstance(lint, dict) else {}):
+                for listed in (section.get("select"), section.get("extend-select")):
+                    rules += map(str, listed if isinstance(listed, list) else [])
+    return any(
+        rule == "ALL" or (rule and "I001".startswith(rule)) for rule in map(str.strip, rules)
+    )
+
+
+def _tables(configuration: Configuration, word: str) -> Iterator[dict[str, Any]]:
+    """Give ruff's table of every configuration in the tree that holds the word.
+
+    One that cannot be read is passed over: only those that govern a formatted file must be sound.
+    """
+    paths = [path for path in configuration.entries if path.rpartition("/")[2] in _NAMES]
+    configuration.preload(sorted({posixpath.dirname(path) for path in paths}), _NAMES)
+    for path in paths:
+        with suppress(Refusal):
+            source = configuration.find(path)
+            if source and word in source.text:
+                yield _table(configuration.toml(path) or {}, source) or {}
 
 
 def _table(document: dict[str, Any], source: Source) -> dict[str, Any] | None:
@@ -213,7 +239,7 @@ class _Collected:
         """Add what `--config` gives: a file (then true), or settings written in the argument."""
         value = argument.value or ""
         if "=" in value:
-            source = Source(argument.place.path, value)
+            source = Source(argument.place.path, value, argument.place.line)
             settings = self._vet(parse_toml(source), source, "")
             if "extend" in settings:
                 raise bad_configuration("`--config` extends a file; name it.", argument.place)

@@ -1,4 +1,4 @@
-"""Wheels that Repot is shown on: fetched from the package index by name and hash, kept in the cache."""
+"""Wheels that Repot is shown on: fetched from the package index by name and hash, and kept."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def fetch_wheel(wheel: Wheel) -> Path:
             raise _refusal(
                 wheel, f"the index's {wheel.file} has another sha256 than the released one"
             )
-        os.replace(found, path)
+        found.replace(path)
     return path
 
 

@@ -104,6 +104,13 @@ class _Engine:
     def open(self, path: str) -> Document:
         """The document of a file of the tree; each file is parsed once."""
         if path not in self.documents:
+            if self.tree.entries().get(path) not in (REGULAR, EXECUTABLE):
+                raise Refusal(
+                    "symlink",
+                    f"`{path}` is a symbolic link or a submodule, not a file of this tree.",
+                    next_step="Name the file that it points to.",
+                    place=Place(path),
+                )
             document = Document(
                 path, self.tree.read(path), self.names.package_of(path), sorter=self.sorter
             )
@@ -188,7 +195,7 @@ class _Engine:
         )
 
     def _create(self, path: str, groups: list[Group]) -> None:
-        self._refuse_applied(groups)
+        self._refuse_blocked(groups)
         preambles = [self._derive(group, None) for group in groups]
         data, head = destinations.compose(groups, preambles, self.move, sorter=self.sorter)
         self.after[path] = Blob(data, REGULAR)
@@ -201,8 +208,9 @@ class _Engine:
         destinations.extend(document, groups, preambles)
         self._describe(path, groups, preambles, created=False)
 
-    def _refuse_applied(self, groups: list[Group]) -> None:
-        """Symbols are looked up in the source first, so this only names a destination's blocker."""
+    def _refuse_blocked(self, groups: list[Group]) -> None:
+        """A new module cannot lie below a file, beside its own namesake, or differ by case alone."""
+        self._refuse_case_twin(groups[0])
         parent = groups[0].located.path.rpartition("/")[0]
         entries = self.tree.entries()
         while parent:
@@ -216,6 +224,19 @@ class _Engine:
                     place=self.plan.place(groups[0].spec.line),
                 )
             parent = parent.rpartition("/")[0]
+
+    def _refuse_case_twin(self, group: Group) -> None:
+        path = group.located.path
+        twin = next(
+            (p for p in self.tree.entries() if p != path and p.lower() == path.lower()), None
+        )
+        if twin is not None:
+            raise Refusal(
+                "clash",
+                f"`{path}` differs from `{twin}` by case alone; many disks cannot hold both.",
+                next_step="Choose another name for the destination.",
+                place=self.plan.place(group.spec.line),
+            )
 
     def _becomes(self, path: str) -> bool:
         return any(s.located.path == path and s.spec.becomes for s in self.move.sources)
@@ -285,11 +306,22 @@ class _Engine:
                 external |= self._rewrite_python(path, strings, uses)
             elif path in set(text_paths([path])):
                 self._rewrite_text(path, contents[path], strings)
+        for source in self.move.sources:
+            self._note_stub(source)
         for cut in self.cuts:  # strings inside the sources themselves
             edits, notes, names = strings.in_module(cut.source.document, uses)
             self._log(cut.source.after.path, edits, notes)
             external |= names
         return external
+
+    def _note_stub(self, source: SourceState) -> None:
+        stub = source.located.path.removesuffix(".py") + ".pyi"
+        if source.located.path.endswith(".py") and stub in self.tree.entries():
+            self.summary.notes.append(
+                Note(
+                    "stub", Place(stub, 1), "The source has a stub; what moved stands in it still."
+                )
+            )
 
     def _rewrite_python(
         self, path: str, strings: Strings, uses: Mapping[str, set[str]]

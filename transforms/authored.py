@@ -16,7 +16,7 @@ def authored_blobs(plan: Plan, names: Names, tree: Tree) -> dict[str, Blob]:
     found: dict[str, Blob] = {}
     for file in plan.files:
         place = plan.place(file.line)
-        path = _path_of_new(file.file, names, place)
+        path = path_of_new(file.file, names, place)
         if path in tree.entries():
             raise Refusal(
                 "clash",
@@ -35,7 +35,7 @@ def authored_blobs(plan: Plan, names: Names, tree: Tree) -> dict[str, Blob]:
     return found
 
 
-def _path_of_new(name: ModuleName, names: Names, place: Place) -> str:
+def path_of_new(name: ModuleName, names: Names, place: Place) -> str:
     """A dotted name means a package's `__init__` if modules are created below it, as most are."""
     if name.is_path:
         return name.text

@@ -10,22 +10,24 @@ from __future__ import annotations
 import fnmatch
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from transforms import destination as destinations
-from transforms.authored import apply_edits, authored_blobs
+from transforms.authored import apply_edits, authored_blobs, path_of_new
 from transforms.callers import bare_import_note, rewrite_caller
-from transforms.changes import Blob, ChangeSet
+from transforms.candidates import PYTHON, find_candidates
+from transforms.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.cut import Cut, docstring_first, rebase_relative
 from transforms.definitions import Definitions
 from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters, no_formatters
 from transforms.imports import Shrink
+from transforms.landing import refuse_blocked
 from transforms.loading import check_cycles
-from transforms.move import Group, Move, SourceState, resolve_move
+from transforms.move import Group, SourceState, resolve_move
 from transforms.names import Names
 from transforms.outcome import (
     Authored,
@@ -43,10 +45,8 @@ from transforms.preamble import Preamble, derive
 from transforms.strings import Strings, text_paths
 from transforms.tree import OverlayTree, Tree
 
-_PYTHON = (".py", ".pyi")
 _SORTERS = frozenset({"isort", "ruff", "usort"})
 _SHEBANG = re.compile(rb"#!.*\bpython")
-REGULAR, EXECUTABLE = 0o100644, 0o100755
 
 
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
@@ -82,7 +82,8 @@ class _Engine:
             self.cuts = [Cut(source, self.move) for source in self.move.sources]
             self.definitions = Definitions(self.tree, self.names, self.move, self.authored)
             self._compose_destinations()
-        callers = self._find_callers()
+        with self._phase("search"):
+            callers = find_candidates(self.tree, self.move)
         with self._phase("resolve"):
             external = self._rewrite_callers(callers)
             self._finish_sources(external)
@@ -195,9 +196,9 @@ class _Engine:
         )
 
     def _create(self, path: str, groups: list[Group]) -> None:
-        self._refuse_blocked(groups)
+        refuse_blocked(groups[0], self.move, self.tree)
         preambles = [self._derive(group, None) for group in groups]
-        data, head = destinations.compose(groups, preambles, self.move, sorter=self.sorter)
+        data, _ = destinations.compose(groups, preambles, self.move, sorter=self.sorter)
         self.after[path] = Blob(data, REGULAR)
         self.created[groups[0].located.dotted] = groups[0].source.located.dotted
         self._describe(path, groups, preambles, created=True)
@@ -207,39 +208,6 @@ class _Engine:
         preambles = [self._derive(group, document) for group in groups]
         destinations.extend(document, groups, preambles)
         self._describe(path, groups, preambles, created=False)
-
-    def _refuse_blocked(self, groups: list[Group]) -> None:
-        """A new module cannot lie below a file, beside its own namesake, or differ by case alone."""
-        self._refuse_case_twin(groups[0])
-        parent = groups[0].located.path.rpartition("/")[0]
-        entries = self.tree.entries()
-        while parent:
-            if parent in entries or f"{parent}.py" in entries and not self._becomes(f"{parent}.py"):
-                blocker = parent if parent in entries else f"{parent}.py"
-                raise Refusal(
-                    "clash",
-                    f"`{groups[0].located.path}` cannot be created beside `{blocker}`, which would "
-                    "be hidden by a package of the same name.",
-                    next_step="Say where its rest goes with `becomes`, or choose another destination.",
-                    place=self.plan.place(groups[0].spec.line),
-                )
-            parent = parent.rpartition("/")[0]
-
-    def _refuse_case_twin(self, group: Group) -> None:
-        path = group.located.path
-        twin = next(
-            (p for p in self.tree.entries() if p != path and p.lower() == path.lower()), None
-        )
-        if twin is not None:
-            raise Refusal(
-                "clash",
-                f"`{path}` differs from `{twin}` by case alone; many disks cannot hold both.",
-                next_step="Choose another name for the destination.",
-                place=self.plan.place(group.spec.line),
-            )
-
-    def _becomes(self, path: str) -> bool:
-        return any(s.located.path == path and s.spec.becomes for s in self.move.sources)
 
     def _describe(
         self, path: str, groups: list[Group], preambles: list[Preamble], *, created: bool
@@ -269,43 +237,20 @@ class _Engine:
 
     # Callers
 
-    def _find_callers(self) -> list[str]:
-        """Paths of files that can matter: they name a source's last part, and something of it."""
-        with self._phase("search"):
-            lasts = sorted({source.located.last for source in self.move.sources})
-            needle = re.compile(b"|".join(re.escape(last.encode()) for last in lasts))
-            entries = self.tree.entries()
-            regular = [path for path, mode in entries.items() if mode in (REGULAR, EXECUTABLE)]
-            python = [path for path in regular if path.endswith(_PYTHON)]
-            scripts = [
-                p for p in regular if "." not in p.rpartition("/")[2] and entries[p] == EXECUTABLE
-            ]
-            texts = text_paths(regular)
-            found = self.tree.search(needle, [*python, *scripts, *texts])
-            contents = self.tree.read_many(found)
-            named, dotted = _import_pattern(self.move), _dotted_pattern(self.move)
-            plain = set(texts)
-            found = [p for p in found if (dotted if p in plain else named).search(contents[p])]
-        return [path for path in found if not self._is_own(path)]
-
-    def _is_own(self, path: str) -> bool:
-        return any(source.located.path == path for source in self.move.sources)
-
     def _is_left(self, path: str) -> bool:
         return any(path == item or fnmatch.fnmatchcase(path, item) for item in self.plan.leave)
 
-    def _rewrite_callers(self, paths: list[str]) -> set[tuple[str, str]]:
+    def _rewrite_callers(self, files: Mapping[str, bytes]) -> set[tuple[str, str]]:
         strings = Strings(self.move)
         external: set[tuple[str, str]] = set()
         uses = {cut.source.located.dotted: cut.used_by_moved() for cut in self.cuts}
-        contents = self.tree.read_many(paths)
-        for path in paths:
+        for path, data in sorted(files.items()):
             if self._is_left(path):
                 continue
-            if path.endswith(_PYTHON) or _SHEBANG.match(contents[path]):
+            if path.endswith(PYTHON) or _SHEBANG.match(data):
                 external |= self._rewrite_python(path, strings, uses)
-            elif path in set(text_paths([path])):
-                self._rewrite_text(path, contents[path], strings)
+            elif text_paths([path]):
+                self._rewrite_text(path, data, strings)
         for source in self.move.sources:
             self._note_stub(source)
         for cut in self.cuts:  # strings inside the sources themselves
@@ -443,19 +388,7 @@ class _Engine:
                 Caller(path, tuple(sorted(edits, key=lambda e: (e.line, e.kind, e.after))))
                 for path, edits in sorted(self.summary.callers.items())
             ),
-            authored=(
-                *(
-                    Authored(
-                        self.names.locate_new(f.file, self.plan.place(f.line), package=True).path
-                        if not f.file.is_path
-                        else f.file.text,
-                        f.lines,
-                        "file",
-                    )
-                    for f in self.plan.files
-                ),
-                *(Authored(str(e.file), e.lines, "edit") for e in self.plan.edits),
-            ),  # fmt: skip
+            authored=tuple(self._authored()),
             notes=tuple(
                 sorted(
                     self._standing_notes(),
@@ -472,6 +405,13 @@ class _Engine:
             phases=tuple(Phase(name, seconds) for name, seconds in self.phases.items()),
         )
 
+    def _authored(self) -> Iterator[Authored]:
+        for file in self.plan.files:
+            place = self.plan.place(file.line)
+            yield Authored(path_of_new(file.file, self.names, place), file.lines, "file")
+        for edit in self.plan.edits:
+            yield Authored(str(edit.file), edit.lines, "edit")
+
     def _standing_notes(self) -> Iterator[Note]:
         """Notes whose line an authored edit has not since replaced."""
         edited = {str(edit.file) for edit in self.plan.edits}
@@ -482,28 +422,6 @@ class _Engine:
                 if note.place.excerpt.encode() not in blob.data:
                     continue
             yield note
-
-
-def _any_of(names: Iterable[str]) -> bytes:
-    return b"|".join(re.escape(name.encode()) for name in sorted(set(names)))
-
-
-def _dotted_pattern(move: Move) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![\w.])(?:" + _any_of(s.located.dotted for s in move.sources) + rb")\b")
-
-
-def _import_pattern(move: Move) -> re.Pattern[bytes]:
-    """Matches Python files in which an import, or a whole dotted name, may mean a source.
-
-    The last part of the name stands behind `from` or `import` on a line, or in a list of names
-    that began on a line before. Bounded, so that a line of megabytes costs no more than it must.
-    """
-    lasts = _any_of(source.located.last for source in move.sources)
-    return re.compile(
-        rb"\b(?:from|import)\b[^\n]{0,400}?\b(?:" + lasts + rb")\b"
-        rb"|(?m:^)[ \t(]*(?:[\w \t]{1,100},){0,40}[ \t]*(?:" + lasts + rb")\b"
-        rb"|" + _dotted_pattern(move).pattern
-    )
 
 
 def _line_count(blob: Blob | None) -> int:

@@ -25,6 +25,7 @@ class Located:
 
     @property
     def is_package(self) -> bool:
+        """Whether the module is a package's `__init__`."""
         return posixpath.basename(self.path).startswith("__init__.")
 
     @property
@@ -34,6 +35,7 @@ class Located:
 
     @property
     def last(self) -> str:
+        """The last part of the dotted name."""
         return self.dotted.rpartition(".")[2]
 
 
@@ -180,8 +182,10 @@ class Names:
         return self._own_root(path)
 
     def _own_root(self, path: str, *, by_use: bool = True) -> str:
-        """The parent of the topmost package above `path`; without one, what imports of it show
-        (`by_use`, which searches the tree), or custom."""
+        """The parent of the topmost package above `path`.
+
+        Without one, what imports of it show (`by_use`, which searches the tree), or custom.
+        """
         directory = posixpath.dirname(path)
         parts = directory.split("/") if directory else []
         for length in range(1, len(parts) + 1):

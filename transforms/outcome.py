@@ -99,4 +99,5 @@ class Outcome:
 
     @property
     def authored_lines(self) -> int:
+        """Lines of literal text that the plan brings."""
         return sum(item.lines for item in self.authored)

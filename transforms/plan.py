@@ -13,7 +13,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from transforms.errors import Place, Refusal
 from transforms.paths import safe_path
@@ -116,6 +115,7 @@ class AuthoredFile:
 
     @property
     def lines(self) -> int:
+        """Lines of the file."""
         return _count_lines(self.text)
 
 
@@ -155,9 +155,11 @@ class Plan:
 
     @property
     def authored_lines(self) -> int:
+        """Lines of literal text, in whole files and in edits."""
         return sum(item.lines for item in self.files) + sum(item.lines for item in self.edits)
 
     def place(self, line: int) -> Place:
+        """A line of the plan, for messages."""
         return Place(self.path, line)
 
 

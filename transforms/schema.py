@@ -67,6 +67,7 @@ class Reader:
 
     @property
     def line(self) -> int:
+        """The 1-based line of the table's header."""
         return self._lines.get(self._where, 1)
 
     def refuse(self, key: str, problem: str, next_step: str) -> Refusal:
@@ -81,12 +82,14 @@ class Reader:
         )
 
     def unknown(self, key: str, valid: Collection[str], what: str) -> Refusal:
+        """The refusal of a key or name that is none of the `valid` ones, with the nearest."""
         close = nearest(key, valid)
         hint = f"Did you mean `{close[0]}`? " if close else ""
         shown = ", ".join(f"`{name}`" for name in sorted(valid))
         return self.refuse(key, f"`{key}` is not {what}", f"{hint}Valid here: {shown}.")
 
     def top(self, keys: Collection[str]) -> Reader:
+        """The document itself, once its keys are checked."""
         self.only(*keys)
         return self
 
@@ -97,12 +100,14 @@ class Reader:
                 raise self.unknown(key, keys, "a key of this table")
 
     def table(self, key: str) -> Reader:
+        """A table below this one; empty if it is missing."""
         value = self.data.get(key, {})
         if not isinstance(value, dict):
             raise self.refuse(key, f"expected a table, found {_kind(value)}", f"Write `[{key}]`.")
         return Reader(self.path, self._text, value, self._lines, (*self._where, key))
 
     def tables(self, key: str, *, required: bool = True) -> list[Reader]:
+        """An array of tables."""
         value = self.data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise self.refuse(
@@ -116,6 +121,7 @@ class Reader:
         ]
 
     def integer(self, key: str) -> int:
+        """A whole number."""
         value = self.data.get(key)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.refuse(
@@ -124,6 +130,7 @@ class Reader:
         return value
 
     def boolean(self, key: str, *, default: bool = False) -> bool:
+        """True or false."""
         value = self.data.get(key, default)
         if not isinstance(value, bool):
             raise self.refuse(
@@ -157,6 +164,7 @@ class Reader:
         return value
 
     def strings(self, key: str) -> tuple[str, ...]:
+        """An array of strings; empty if it is missing."""
         value = self.data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.refuse(
@@ -177,6 +185,7 @@ class Reader:
         return names
 
     def name(self, key: str) -> str | None:
+        """One Python name, or None if it is missing."""
         name = self.string(key, default=None)
         if name is not None:
             self._check_name(key, name)
@@ -189,6 +198,7 @@ class Reader:
     @overload
     def choice(self, key: str, valid: Collection[str], *, default: None) -> str | None: ...
     def choice(self, key: str, valid: Collection[str], *, default: str | None = "\0") -> str | None:
+        """One of some words."""
         value = self.string(key, default=default)
         if value is not None and value not in valid:
             close = nearest(value, valid)

@@ -1,0 +1,60 @@
+"""Which files can matter: found by a search of bytes, before anything is parsed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from transforms.changes import EXECUTABLE, REGULAR
+from transforms.move import Move
+from transforms.strings import text_paths
+from transforms.tree import Tree
+
+PYTHON = (".py", ".pyi")
+
+
+def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
+    """Files that may import or name a source, with their bytes; the sources are not among them.
+
+    Python files, executable scripts without a suffix, and texts in which tools look names up.
+    """
+    needle = re.compile(_any_of(source.located.last for source in move.sources))
+    entries = tree.entries()
+    regular = [path for path, mode in entries.items() if mode in (REGULAR, EXECUTABLE)]
+    own = {source.located.path for source in move.sources}
+    python = [path for path in regular if path.endswith(PYTHON) and path not in own]
+    scripts = [
+        path
+        for path in regular
+        if entries[path] == EXECUTABLE and "." not in path.rpartition("/")[2]
+    ]
+    texts = set(text_paths(regular))
+    found = tree.search(needle, [*python, *scripts, *texts])
+    named, dotted = _import_pattern(move), _dotted_pattern(move)
+    return {
+        path: data
+        for path, data in tree.read_many(found).items()
+        if (dotted if path in texts else named).search(data)
+    }
+
+
+def _any_of(names: Iterable[str]) -> bytes:
+    return b"|".join(re.escape(name.encode()) for name in sorted(set(names)))
+
+
+def _dotted_pattern(move: Move) -> re.Pattern[bytes]:
+    return re.compile(rb"(?<![\w.])(?:" + _any_of(s.located.dotted for s in move.sources) + rb")\b")
+
+
+def _import_pattern(move: Move) -> re.Pattern[bytes]:
+    """Matches Python files in which an import, or a whole dotted name, may mean a source.
+
+    The last part of the name stands behind `from` or `import` on a line, or in a list of names
+    that began on a line before. Bounded, so that a line of megabytes costs no more than it must.
+    """
+    lasts = _any_of(source.located.last for source in move.sources)
+    return re.compile(
+        rb"\b(?:from|import)\b[^\n]{0,400}?\b(?:" + lasts + rb")\b"
+        rb"|(?m:^)[ \t(]*(?:[\w \t]{1,100},){0,40}[ \t]*(?:" + lasts + rb")\b"
+        rb"|" + _dotted_pattern(move).pattern
+    )

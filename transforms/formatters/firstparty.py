@@ -8,8 +8,10 @@ a stub; a folder that is not importable by any such name cannot make a differenc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from transforms.changes import SUBMODULE, SYMLINK
 from transforms.errors import Place, Refusal
@@ -64,16 +66,18 @@ def find_stubs(
         folders = {folder for path in entries for folder in ancestors(path)}
         tops |= {f for f in folders if any(pattern.fullmatch(f) for pattern in patterns)}
     finder = _Finder(names)
-    links = [path for path, mode in entries.items() if mode == SYMLINK]
+    paths = sorted(entries)
     for root in sorted(tops):
-        prefix = f"{root}/" if root else ""
-        for path, mode in entries.items():
-            if path.startswith(prefix):
-                finder.visit(root, path[len(prefix) :], mode)
-        for link in links:
-            if link.startswith(prefix) and link[len(prefix) :].partition("/")[0] in names:
-                _follow(tree, finder, root, link)
+        start = len(root) + 1 if root else 0
+        for path in _below(paths, root):
+            mode = entries[path]
+            if mode == SYMLINK:
+                _follow(tree, paths, finder, root, path)
+            else:
+                finder.visit(root, path[start:], mode)
     files = dict.fromkeys(finder.files, b"")
+    shown = {path.rpartition("/")[0] for path in files}
+    files.update((mark, b"") for folder, mark in finder.marks.items() if folder not in shown)
     for path in touched:  # ruff and usort ask which package a file is in
         inits = [join(folder, "__init__.py") for folder in ancestors(path)]
         files.update((init, b"") for init in inits if is_regular(entries.get(init)))
@@ -89,7 +93,7 @@ class _Finder:
         self.names = names
         self.folders: set[str] = set()
         self.files: set[str] = set()
-        self._marked: set[str] = set()  # folders with a Python file that no name can import
+        self.marks: dict[str, str] = {}  # folder -> a Python file in it that no name can import
         self._open: dict[tuple[str, str], bool] = {}
 
     def visit(self, root: str, path: str, mode: int) -> None:
@@ -109,10 +113,8 @@ class _Finder:
             return
         elif suffix in _IMPORTABLE and (stem in self.names or stem == "__init__"):
             self.files.add(join(folder, name))
-        elif below and folder not in self._marked:
-            if suffix.rpartition(".")[2] in _SOURCES or name.lower() in _PROJECT_FILES:
-                self._marked.add(folder)
-                self.files.add(join(folder, name))
+        elif below and (suffix.rpartition(".")[2] in _SOURCES or name.lower() in _PROJECT_FILES):
+            self.marks.setdefault(folder, join(folder, name))
 
     def _enter(self, root: str, below: str) -> bool:
         """Lay out a folder as far as its names are known; tell whether they all are."""
@@ -125,21 +127,31 @@ class _Finder:
         return True
 
 
-def _follow(tree: Tree, finder: _Finder, root: str, link: str) -> None:
+def _below(paths: list[str], folder: str) -> Iterator[str]:
+    """Give the paths in a folder, out of sorted ones; all of them for the top."""
+    prefix = f"{folder}/" if folder else ""
+    for path in islice(paths, bisect_left(paths, prefix), None):
+        if not path.startswith(prefix):
+            return
+        yield path
+
+
+def _follow(tree: Tree, paths: list[str], finder: _Finder, root: str, link: str) -> None:
     """Lay out what a symbolic link leads to under the link's own path, if that is in the tree."""
+    relative = link[len(root) + 1 :] if root else link
+    if not finder.names.issuperset(relative.partition(".")[0].split("/")):
+        return
     text = tree.read(link).decode("utf-8", "surrogateescape")
     try:
         target = inside(link.rpartition("/")[0], text, Place(link))
     except Refusal:
         return
-    relative = link[len(root) + 1 :] if root else link
     entries = tree.entries()
     if is_regular(entries.get(target)):
         finder.visit(root, relative, entries[target])
-    if relative.rpartition("/")[2] in finder.names and target:
-        for path, mode in entries.items():
-            if path.startswith(f"{target}/") and mode != SYMLINK:
-                finder.visit(root, relative + path[len(target) :], mode)
+    for path in _below(paths, target) if target else ():
+        if entries[path] != SYMLINK:
+            finder.visit(root, relative + path[len(target) :], entries[path])
 
 
 def _declared(tree: Tree, files: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:

@@ -66,6 +66,7 @@ def known(project: str) -> tuple[str, ...]:
     return tuple(_lines(f"wheels.{project}"))
 
 
+@cache
 def needs(project: str, version: str) -> dict[str, str]:
     """Give what is installed for one version of a tool, itself first: version by project."""
     found: dict[str, str] = {}
@@ -80,6 +81,7 @@ def pins(project: str, version: str) -> tuple[Pin, ...]:
     return tuple(_pin(name, at) for name, at in needs(project, version).items())
 
 
+@cache
 def _pin(project: str, version: str) -> Pin:
     wheels = tomllib.loads(_lines(f"wheels.{project}")[version])[version]
     return Pin(project, version, tuple(wheels[tag] for tag in sorted(wheels)))

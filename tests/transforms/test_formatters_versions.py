@@ -1,0 +1,67 @@
+"""The table of versions is whole, and reading it by lines gives what TOML gives."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from transforms.formatters.refresh import NEEDS, TOOLS
+from transforms.formatters.versions import PROJECTS, TABLE, known, needs, order, pins
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+WHOLE = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+RELEASES = [(project, version) for project in sorted(TOOLS) for version in known(project)]
+
+
+def test_every_program_has_its_versions() -> None:
+    assert set(PROJECTS.values()) == set(TOOLS)
+    for project in TOOLS:
+        assert list(known(project)) == list(WHOLE["wheels"][project])
+        assert list(known(project)) == sorted(known(project), key=order)
+
+
+@pytest.mark.parametrize(
+    ("project", "version"),
+    [("isort", "5.10.1"), ("isort", "7.0.0"), ("black", "22.1.0"), ("black", "26.1.0"),
+     ("ruff", "0.1.15"), ("ruff", "0.15.1"), ("usort", "1.0.8.post1")],
+)  # fmt: skip
+def test_the_table_has(project: str, version: str) -> None:
+    assert version in known(project)
+
+
+def test_what_is_installed_has_a_hash_for_every_wheel() -> None:
+    for project, version in RELEASES:
+        found = {pin.project: pin for pin in pins(project, version)}
+        assert next(iter(needs(project, version).items())) == (project, version)
+        for name, pin in found.items():
+            assert re.fullmatch(r"[0-9.]+(post\d+)?", pin.version)
+            wheels = WHOLE["wheels"][name][pin.version]
+            assert sorted(pin.hashes) == sorted(wheels.values())
+            assert all(re.fullmatch("[0-9a-f]{64}", value) for value in pin.hashes)
+
+
+def test_what_a_version_needs_is_what_the_table_says_from_that_version_on() -> None:
+    assert needs("isort", "7.0.0") == {"isort": "7.0.0"}
+    assert "mypy-extensions" in needs("isort", "9.0.2")
+    assert needs("black", "22.1.0")["click"] != needs("black", "22.3.0")["click"]
+    assert "pytokens" not in needs("black", "25.1.0")
+    assert "pytokens" in needs("black", "26.1.0")
+    assert WHOLE["needs"] == NEEDS
+
+
+def test_releases_are_in_order() -> None:
+    assert order("1.0.8") < order("1.0.8.post1") < order("1.1.0")
+    assert order("9.2.0") < order("22.1.0")
+    assert order("0.0.292") < order("0.1.0")
+
+
+def test_the_table_names_no_host() -> None:
+    text = TABLE.read_text(encoding="utf-8")
+    assert "://" not in text
+    assert "@" not in text

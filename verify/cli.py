@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from verify.commands import apply
+from verify.commands import apply, verify
 from verify.console import INTERRUPTED, Output, print_text
 from verify.escape import visible_lines
 from verify.report import Verdict, faulted
@@ -23,6 +23,8 @@ HELP = """Move Python code into new modules, byte for byte, and prove that nothi
 Examples:
   repot apply split.toml              what a plan would change here
   repot apply split.toml --write      make the move
+  repot verify split.toml --base main --target HEAD
+                                      whether a commit is just that move
   repot apply --help                  everything about one command
 """
 
@@ -35,6 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("apply", help=apply.HELP)(apply.apply)
+app.command("verify", help=verify.HELP)(verify.verify)
 
 
 @app.callback(invoke_without_command=True)

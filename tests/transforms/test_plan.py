@@ -515,7 +515,7 @@ def test_authored_lines_are_the_added_ones() -> None:
     text += "[[author]]\nfile = 'a.e'\nold = '''\na\nb\nc\n'''\nnew = '''\na\nB\nc\nd\n'''\n"
     text += "[[author]]\nfile = 'a.f'\nold = '''\na\nb\n'''\nnew = '''\nb\n'''\n"
     plan = parse_plan(text.encode(), "move.toml")
-    assert [item.lines for item in (*plan.files, *plan.edits)] == [2, 2, 0]
+    assert [plan.files[0].lines, *(edit.lines for edit in plan.edits)] == [2, 2, 0]
     assert plan.authored_lines == 4
 
 

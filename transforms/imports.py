@@ -194,6 +194,13 @@ class ImportStatement:
                 return self._rendered(line)
         return self._rendered(self._filled_again(left))
 
+    def laid_out(self, shrink: Shrink) -> str:
+        """The statement with all its names, laid out as the choice says."""
+        if shrink is Shrink.COLLAPSE:
+            line = collapsed(self.body, self.indent, self.style.width)
+            return self.text if line is None else self._rendered(line)
+        return self.without((), shrink) or self.text
+
     def with_names(
         self,
         added: Sequence[ImportedName],

@@ -267,7 +267,7 @@ class _Engine:
 
     def _refuse_readers(self, source: SourceState, callers: CallersResult) -> None:
         dotted = source.located.dotted
-        for (read, name), place in sorted(callers.external.items(), key=lambda item: item[0]):
+        for (read, name), place in sorted(callers.external.items(), key=_names_first):
             if read == dotted:
                 what = f"`{name}` is read through it here" if name else "this needs it"
                 raise Refusal(
@@ -373,6 +373,12 @@ class _Engine:
                 if note.place.excerpt.encode() not in blob.data:
                     continue
             yield note
+
+
+def _names_first(item: tuple[tuple[str, str], Place]) -> tuple[bool, str, str]:
+    """A name that is read says more than the module that is needed: its name is empty."""
+    (dotted, name), _ = item
+    return not name, dotted, name
 
 
 def _line_count(blob: Blob | None) -> int:

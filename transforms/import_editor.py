@@ -7,11 +7,12 @@ same run; `ImportEditor` collects these and renders each statement once.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from transforms.edits import Edits
-from transforms.import_places import Place, place_beside
+from transforms.import_places import Place, Run
 from transforms.import_sites import ImportNode, Site, find_sites
 from transforms.imports import (
     ImportedName,
@@ -23,6 +24,7 @@ from transforms.imports import (
 )
 from transforms.module import Module
 
+_BLANK_LINE = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
 # What flake8 says of a star import alone: it does not go with a name that is imported instead.
 _STAR_CODES = frozenset({"F403", "F405"})
 
@@ -171,21 +173,34 @@ class ImportEditor:
 
     def add_plain(self, site: Site, name: ImportedName) -> None:
         """`import NAME` near `site`, unless its run has it."""
+        if not self.has_plain(site, name):
+            self._make(site, _New(None, None, [name], {}, None))
+
+    def has_plain(self, site: Site, name: ImportedName) -> bool:
+        """Whether the run of `site` has `import NAME`, or will have."""
         for other in self.sites:
             if other.block is site.block and not other.is_from:
                 changes = self._changes.get(id(other.node)) or _Changes()
-                if name in changes.replaced.values():
-                    return
-                if name in other.names and not (
-                    name in changes.removed or name in changes.replaced
-                ):
-                    return
-        if not any(
+                stays = name not in changes.removed and name not in changes.replaced
+                if name in changes.replaced.values() or (name in other.names and stays):
+                    return True
+        return any(
             new.target is None and name in new.names
             for other, new in self._made
             if other.block is site.block
-        ):
-            self._make(site, _New(None, None, [name], {}, None))
+        )
+
+    def has_from(self, site: Site, target: str, name: ImportedName) -> bool:
+        """Whether another statement of the run of `site` imports `name` from `target`."""
+        for other in self.sites:
+            if other is site or other.block is not site.block or not self._gives(other, target):
+                continue
+            changes = self._changes.get(id(other.node)) or _Changes()
+            gone = name in changes.removed or name in changes.replaced
+            if name in changes.added or (name in other.names and not gone):
+                if self._reaches(other, site):
+                    return True
+        return False
 
     def existing(self, site: Site, target: str, pragma: str | None = "") -> Site | None:
         """A statement of the same run that imports names from `target`.
@@ -244,16 +259,20 @@ class ImportEditor:
         self._made.append((site, new))
         place = Place(site)
         if not self.sorter and site.alone:
-            run = [other for other in self.sites if other.block is site.block]
+            sites = [other for other in self.sites if other.block is site.block]
+            run = Run(self.module, sites, self._spelled, self.style)
             plain = new.module is None
-            module = new.names[0].name if plain else new.module
-            place = place_beside(self.module, run, site, module or "", self.style, plain=plain)
+            place = run.place_beside(site, new.module or new.names[0].name, plain=plain)
         if place.offset is not None:
             self._inserted.append((place.offset, site.indent, new))
         elif place.above:
             self._of(place.site).above.append(new)
         else:
             self._of(place.site).below.append(new)
+
+    def _spelled(self, site: Site) -> str | None:
+        changes = self._changes.get(id(site.node))
+        return changes.module if changes else None
 
     # How it is written
 
@@ -277,9 +296,7 @@ class ImportEditor:
         elif self._is_sole(site):
             edits.replace(site.start, site.end, "pass")
         elif site.alone:
-            edits.delete_lines(
-                self.module.line_start(site.start), self.module.after_line(site.line_end)
-            )
+            edits.delete_lines(self.module.line_start(site.start), self._after(site))
         else:
             self._delete_small(site, edits)
 
@@ -326,6 +343,15 @@ class ImportEditor:
 
     def _is_gone(self, node: ast.stmt) -> bool:
         return any(other.node is node and self.is_emptied(other) for other in self.sites)
+
+    def _after(self, site: Site) -> int:
+        """The end of a deleted statement's lines; a suite does not begin with a gap instead."""
+        after = self.module.after_line(site.line_end)
+        before = site.block[: list(site.block).index(site.node)]
+        if site.guards and all(self._is_gone(node) for node in before):
+            while found := _BLANK_LINE.match(self.module.text, after):
+                after = found.end()
+        return after
 
     def _delete_small(self, site: Site, edits: Edits) -> None:
         """Take one statement out of a line of several."""

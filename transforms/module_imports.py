@@ -81,7 +81,11 @@ def exchange(caller: Caller, handle: Handle, target: str, asname: str | None) ->
     editor, site = caller.document.editor, handle.site
     parent, _, last = target.rpartition(".")
     new = _imported(handle, target, asname)
-    if not site.is_from or (parent and parent == site.target and not _is_sorted_list(caller, site)):
+    in_place = not site.is_from or (parent == site.target and not _is_sorted_list(caller, site))
+    known = editor.has_from(site, parent, new) if site.is_from else editor.has_plain(site, new)
+    if known:
+        editor.remove(site, handle.name)
+    elif in_place:
         editor.replace(site, handle.name, new)
     elif parent and len(site.names) == 1 and editor.existing(site, parent) is None:
         editor.rename(site, parent, caller.spell(site, parent))

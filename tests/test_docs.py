@@ -27,6 +27,7 @@ from tests.documents import (
     sections,
 )
 from tests.transforms.case import MemoryTree
+from transforms import patching
 from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.formatters.versions import PROJECTS, known, order
@@ -38,9 +39,12 @@ PLANS = ROOT / "docs" / "plans.md"
 EXAMPLES = [example for page in PAGES for example in examples(page)]
 
 
-def parsed(package: str) -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted((ROOT / package).rglob("*.py")):
-        yield path, ast.parse(path.read_bytes())
+def parsed(*packages: str) -> list[ast.Module]:
+    return [
+        ast.parse(path.read_bytes())
+        for package in packages
+        for path in sorted((ROOT / package).rglob("*.py"))
+    ]
 
 
 def strings(node: ast.expr) -> set[str]:
@@ -56,41 +60,41 @@ def called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def first_arguments(tree: ast.Module, name: str) -> set[str]:
-    """The strings that calls of `name` are given first: themselves, by a variable or a helper."""
+def calls(tree: ast.AST, *names: str) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called(node) in names and node.args:
+            yield node
+
+
+def first_arguments(trees: list[ast.Module], name: str) -> set[str]:
+    """The strings that calls of `name` are given first: as they are, by a variable or a helper."""
     found: set[str] = set()
-    helpers: dict[str, int] = {}
-    for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        parameters = [item.arg for item in function.args.args if item.arg != "self"]
-        for call in ast.walk(function):
-            if not isinstance(call, ast.Call) or called(call) != name:
+    for tree in trees:
+        for function in ast.walk(tree):
+            if not isinstance(function, ast.FunctionDef):
                 continue
-            first = call.args[0]
-            if isinstance(first, ast.Name) and first.id in parameters:
-                helpers[function.name] = parameters.index(first.id)
-            elif isinstance(first, ast.Name):
-                for node in ast.walk(function):
-                    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == first.id:
-                        found |= strings(node.value)
-            else:
+            parameters = [item.arg for item in function.args.args if item.arg != "self"]
+            for call in calls(function, name):
+                first = call.args[0]
                 found |= strings(first)
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and called(call) in helpers:
-            position = helpers[called(call)]
-            if len(call.args) > position:
-                found |= strings(call.args[position])
+                if not isinstance(first, ast.Name):
+                    continue
+                if first.id not in parameters:
+                    for node in ast.walk(function):
+                        if isinstance(node, ast.Assign) and first.id in map(
+                            ast.unparse, node.targets
+                        ):
+                            found |= strings(node.value)
+                    continue
+                position = parameters.index(first.id)
+                for other in [tree] if function.name.startswith("_") else trees:
+                    for helped in calls(other, function.name):
+                        found |= set().union(*map(strings, helped.args[position : position + 1]))
     return found
 
 
 def kinds(name: str, *packages: str) -> set[str]:
-    return {
-        kind
-        for package in packages
-        for _, tree in parsed(package)
-        for kind in first_arguments(tree, name)
-    }
+    return first_arguments(parsed(*packages), name)
 
 
 def documented(heading: str) -> dict[str, list[str]]:
@@ -211,7 +215,8 @@ class TestKinds:
         assert all(len(row) == 3 and all(row) for row in found.values())
 
     def test_every_note_is_documented(self) -> None:
-        assert set(documented("Notes")) == kinds("Note", "transforms")
+        of_patches = {patching.ELSEWHERE, patching.SHARED}
+        assert set(documented("Notes")) == kinds("Note", "transforms") | of_patches
 
     def test_every_kind_of_edit_is_documented(self) -> None:
         sites = ast.parse((ROOT / "transforms" / "import_sites.py").read_bytes())

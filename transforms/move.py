@@ -307,7 +307,7 @@ def _already_applied(cause: str, place: Place) -> Refusal:
     return Refusal(
         "already-applied",
         f"The plan was already applied: {cause}.",
-        next_step="Nothing is left to do; to see what it did, apply it to the commit before.",
+        next_step="Nothing is left to do; to see what it did, name the commit before with `--at`.",
         place=place,
     )
 

@@ -168,7 +168,7 @@ def load_plan(path: Path | str) -> Plan:
         raise Refusal(
             "unreadable-plan",
             f"The plan cannot be read: {error.strerror}.",
-            next_step="Name a plan file that exists; `transforms/plans/` holds examples.",
+            next_step="Name a plan file that exists; `docs/plans.md` shows how to write one.",
             place=Place(str(path)),
         ) from error
     return parse_plan(data, str(path))

@@ -189,7 +189,10 @@ def _module(table: Reader) -> ModuleName:
     name = _module_value(table, given[0])
     if name.is_path is not (given[0] == "path"):
         wanted = "a path such as `a/b.py`" if given[0] == "path" else "a dotted name such as `a.b`"
-        raise table.refuse(given[0], f"expected {wanted}, found `{name}`", "Use the other key.")
+        other = "module" if given[0] == "path" else "path"
+        raise table.refuse(
+            given[0], f"expected {wanted}, found `{name}`", f'Write `{other} = "{name}"`.'
+        )
     return name
 
 

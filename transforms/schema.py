@@ -115,7 +115,7 @@ class Reader:
         excerpt = clipped(self._text.split("\n")[line - 1].rstrip())
         return Refusal(
             "plan-schema",
-            f"`{self._label(key)}`: {problem}.",
+            f"`{self._label(key)}`: {problem.rstrip('.')}.",
             next_step=next_step,
             place=Place(self.path, line, None, excerpt),
         )

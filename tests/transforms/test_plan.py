@@ -159,13 +159,13 @@ SCHEMA = {
         '[[destination]]\nmodule = "a/c.py"\nsymbols = ["X"]\n',
         5,
         "expected a dotted name such as `a.b`, found `a/c.py`",
-        "Use the other key.",
+        'Write `path = "a/c.py"`.',
     ),
     "a dotted name under `path`": (
         '[[destination]]\npath = "a.c"\nsymbols = ["X"]\n',
         5,
         "expected a path such as `a/b.py`, found `a.c`",
-        "Use the other key.",
+        'Write `module = "a.c"`.',
     ),
     "a destination that is no Python file": (
         '[[destination]]\npath = "a/c.txt"\nsymbols = ["X"]\n',

@@ -11,6 +11,7 @@ from transforms.texts import PICKLES, text_paths
 from transforms.tree import Tree
 
 PYTHON = (".py", ".pyi")
+_DOTS = re.compile(rb"\bfrom[ \t]*\.+[ \t]*import\b")
 
 
 def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
@@ -25,14 +26,26 @@ def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
     python = [path for path in regular if path.endswith(PYTHON) and path not in own]
     scripts = [path for path in regular if "." not in path.rpartition("/")[2]]
     texts = set(text_paths(regular))
-    found = tree.search(needle, [*python, *scripts, *texts])
+    dots = set(_by_dots(tree, move, python))
+    found = {*tree.search(needle, [*python, *scripts, *texts]), *dots}
     named, dotted = _import_pattern(move), _dotted_pattern(move)
     found_in = dict.fromkeys([*python, *scripts], named) | dict.fromkeys(texts, dotted)
     return {
         path: data
-        for path, data in tree.read_many(found).items()
-        if path.endswith(PICKLES) or found_in[path].search(data)
+        for path, data in tree.read_many(sorted(found)).items()
+        if path in dots or path.endswith(PICKLES) or found_in[path].search(data)
     }
+
+
+def _by_dots(tree: Tree, move: Move, python: Iterable[str]) -> list[str]:
+    """Files in a source that is a package: dots alone name it there."""
+    folders = tuple(
+        source.located.path.removesuffix("__init__.py")
+        for source in move.sources
+        if source.located.is_package
+    )
+    inside = [path for path in python if folders and path.startswith(folders)]
+    return tree.search(_DOTS, inside) if inside else []
 
 
 def _any_of(names: Iterable[str]) -> bytes:

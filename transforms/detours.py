@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import pairwise
 
 from transforms.caller_context import Caller
 from transforms.import_runs import STANDARD_LIBRARY
 from transforms.import_sites import Site
+from transforms.module_imports import lies_under
 from transforms.move import SourceState
 from transforms.scope_types import Reference, Scope
 
 
-def note_detours(caller: Caller, followed: set[tuple[Scope, str]]) -> None:
+def note_detours(caller: Caller, followed: Mapping[tuple[Scope, str], str]) -> None:
     """Note `other.source.NAME`, where another module hands the source on, for a NAME that moved.
 
-    `followed` are the names, by scope, that are known to mean the source.
+    `followed` are the names, by scope, that mean a source or a package above one.
     """
     text = caller.document.module.text
     for source in caller.sources.values():
         if not re.search(rf"\b{re.escape(source.located.last)}[ \t]*\.", text):
             continue
         for reference in caller.document.module.scopes.references:
-            if reference.owner is not None and (reference.owner, reference.name) in followed:
+            if _is_followed(reference, source, followed):
                 continue
             if _reaches(caller, reference, source):
                 line = getattr(reference.node, "lineno", 1)
@@ -32,6 +34,16 @@ def note_detours(caller: Caller, followed: set[tuple[Scope, str]]) -> None:
                     f"This may reach `{source.located.dotted}` through another module; "
                     "it was left alone.",
                 )
+
+
+def _is_followed(
+    reference: Reference, source: SourceState, followed: Mapping[tuple[Scope, str], str]
+) -> bool:
+    """Whether the use spells the source itself, which `transforms.module_uses` has seen to."""
+    if reference.owner is None or (reference.owner, reference.name) not in followed:
+        return False
+    module = followed[reference.owner, reference.name]
+    return lies_under(".".join([module, *reference.attributes]), source.located.dotted)
 
 
 def _reaches(caller: Caller, reference: Reference, source: SourceState) -> bool:

@@ -89,6 +89,6 @@ class Run:
             if heading or (line == 2 and above.startswith("#!")):
                 break
             line -= 1
-        if line == first.line:
+        if line in (1, first.line):  # a comment that heads the file stays its head
             return Place(first, above=True)
         return Place(first, above=True, offset=module.line_starts[line - 1])

@@ -38,17 +38,17 @@ class _Use:
         return getattr(self.reference.node, "lineno", 1)
 
 
-def rewrite_module_uses(caller: Caller) -> set[tuple[Scope, str]]:
+def rewrite_module_uses(caller: Caller) -> dict[tuple[Scope, str], str]:
     """Exchange the module in every `module.NAME` whose NAME moved.
 
-    Gives the names that were looked at, by their scopes.
+    Gives the names that were looked at, by their scopes, with the modules that they mean.
     """
     groups: dict[tuple[Scope, str], list[Handle]] = {}
     for handle in find_handles(caller):
         groups.setdefault((handle.binding.scope, handle.binding.name), []).append(handle)
     for handles in groups.values():
         _Group(caller, handles).run()
-    return set(groups)
+    return {key: handles[0].module for key, handles in groups.items()}
 
 
 class _Group:

@@ -82,14 +82,16 @@ class Strings:
         for node in _walk_outside_f_strings(self.module.tree):
             if isinstance(node, ast.JoinedStr):
                 self._f_string(node)
-            elif id(node) not in spared and not self.caller.is_frozen(node):
+            elif id(node) in spared or not self._dotted.search(str(node.value)):
+                continue
+            elif self.caller.is_frozen(node):
+                self._note_names(node, str(node.value))
+            else:
                 self._literal(node, lookups.get(id(node)), is_setup=is_setup)
 
     def _literal(self, node: ast.Constant, lookup: _Lookup | None, *, is_setup: bool) -> None:
-        found = self._dotted.search(str(node.value))
-        if found is None:
-            return
-        if lookup is not None and found.start() == 0:
+        found = self._dotted.match(str(node.value))
+        if lookup is not None and found is not None:
             self._looked_up(node, lookup, found)
         elif is_setup and self._entry.search(str(node.value)):
             self._entry_points(node)
@@ -206,7 +208,10 @@ class Strings:
                 continue
             home = self.caller.move.home(match[1], match[2])
             line = self.module.line_of(at)
-            if home is None or home == match[1] or self.caller.is_frozen(ast.Pass(lineno=line)):
+            if home is None or home == match[1]:
+                continue
+            if self.caller.is_frozen(ast.Pass(lineno=line, col_offset=0)):
+                self.caller.note("string", line, "Code that moves refers to its old module here.")
                 continue
             self.edits.replace(match.start(1), match.end(1), home)
             self._log("documentation", line, match[0], f"{home}.{match[2]}")

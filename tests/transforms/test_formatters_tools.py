@@ -229,7 +229,7 @@ def test_the_result_does_not_depend_on_the_process(tmp_path: Path) -> None:
     script = (
         "import hashlib\n"
         "from tests.transforms.test_formatters_tools import *\n"
-        "lines = ['isort, args: [--profile=black]', 'ruff, args: [--fix, --select=F401]', 'black']\n"
+        "lines = ['isort, args: [--profile=black]', 'ruff, args: [--fix]', 'black']\n"
         "touched = {path: shuffled(seed) for seed, path in enumerate(TOUCHED)}\n"
         "tree = MemoryTree({PRE_COMMIT: hooks(*lines), **LAYOUT, **touched})\n"
         "files = {path: tree.files[path] for path in touched}\n"

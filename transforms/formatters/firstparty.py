@@ -3,6 +3,9 @@
 They look for an imported module on disk: a folder or a file of that name below a source root. Only
 names that occur in the formatted files or their configuration can be looked up, so only those get
 a stub; a folder that is not importable by any such name cannot make a difference.
+
+One decision is not reproduced: isort also takes a module for first-party that is called like the
+folder one cloned into, and where one clones is no property of a repository.
 """
 
 from __future__ import annotations

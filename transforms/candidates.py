@@ -7,35 +7,45 @@ from collections.abc import Iterable
 
 from transforms.changes import EXECUTABLE, REGULAR
 from transforms.move import Move
-from transforms.strings import text_paths
+from transforms.texts import PICKLES, text_paths
 from transforms.tree import Tree
 
 PYTHON = (".py", ".pyi")
+_DOTS = re.compile(rb"\bfrom[ \t]*\.+[ \t]*import\b")
 
 
 def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
     """Files that may import or name a source, with their bytes; the sources are not among them.
 
-    Python files, executable scripts without a suffix, and texts in which tools look names up.
+    Python files, scripts without a suffix, and texts in which tools look names up.
     """
     needle = re.compile(_any_of(source.located.last for source in move.sources))
     entries = tree.entries()
     regular = [path for path, mode in entries.items() if mode in (REGULAR, EXECUTABLE)]
     own = {source.located.path for source in move.sources}
     python = [path for path in regular if path.endswith(PYTHON) and path not in own]
-    scripts = [
-        path
-        for path in regular
-        if entries[path] == EXECUTABLE and "." not in path.rpartition("/")[2]
-    ]
+    scripts = [path for path in regular if "." not in path.rpartition("/")[2]]
     texts = set(text_paths(regular))
-    found = tree.search(needle, [*python, *scripts, *texts])
+    dots = set(_by_dots(tree, move, python))
+    found = {*tree.search(needle, [*python, *scripts, *texts]), *dots}
     named, dotted = _import_pattern(move), _dotted_pattern(move)
+    found_in = dict.fromkeys([*python, *scripts], named) | dict.fromkeys(texts, dotted)
     return {
         path: data
-        for path, data in tree.read_many(found).items()
-        if (dotted if path in texts else named).search(data)
+        for path, data in tree.read_many(sorted(found)).items()
+        if path in dots or path.endswith(PICKLES) or found_in[path].search(data)
     }
+
+
+def _by_dots(tree: Tree, move: Move, python: Iterable[str]) -> list[str]:
+    """Files in a source that is a package: dots alone name it there."""
+    folders = tuple(
+        source.located.path.removesuffix("__init__.py")
+        for source in move.sources
+        if source.located.is_package
+    )
+    inside = [path for path in python if folders and path.startswith(folders)]
+    return tree.search(_DOTS, inside) if inside else []
 
 
 def _any_of(names: Iterable[str]) -> bytes:
@@ -49,12 +59,20 @@ def _dotted_pattern(move: Move) -> re.Pattern[bytes]:
 def _import_pattern(move: Move) -> re.Pattern[bytes]:
     """Matches Python files in which an import, or a whole dotted name, may mean a source.
 
-    The last part of the name stands behind `from` or `import` on a line, or in a list of names
-    that began on a line before. Bounded, so that a line of megabytes costs no more than it must.
+    The last part of the name stands behind `from` or `import` on a line, in a list of names that
+    began on a line before, in a dynamic import, or before a dot and a name that moved. Bounded, so
+    that a line of megabytes costs no more than it must.
     """
+    moved = _any_of(
+        name
+        for source in move.sources
+        for name in (source.symbols.defined if source.spec.becomes else source.moved)
+    )
     lasts = _any_of(source.located.last for source in move.sources)
     return re.compile(
         rb"\b(?:from|import)\b[^\n]{0,400}?\b(?:" + lasts + rb")\b"
         rb"|(?m:^)[ \t(]*(?:[\w \t]{1,100},){0,40}[ \t]*(?:" + lasts + rb")\b"
+        rb"|\bimport_module\b[^\n]{0,200}?\b(?:" + lasts + rb")\b"
+        rb"|\b(?:" + lasts + rb")\.(?:" + moved + rb")\b"
         rb"|" + _dotted_pattern(move).pattern
     )

@@ -293,7 +293,7 @@ def rebase_relative(source: SourceState) -> None:
     """A module that became part of a package of its own name: its relative imports gain a level."""
     document = source.document
     for site in document.editor.sites:
-        if site.is_relative and site.target is not None:
+        if site.is_relative and site.target is not None and not document.editor.is_sent(site):
             spelled = relative_name(source.after.package, site.target)
             if spelled is not None:
                 document.editor.respell(site, spelled)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from transforms.edits import Block, Edits
-from transforms.import_sites import ImportEditor, Site, is_type_checking
+from transforms.import_editor import ImportEditor
+from transforms.import_sites import Site, is_type_checking
 from transforms.imports import ImportedName, ImportStyle, render_import
 from transforms.module import Module, Statement
 from transforms.style import infer_style, insertion_point
@@ -48,7 +49,7 @@ class Document:
         self.sorter = sorter  # a formatter sorts imports afterwards: in place is enough
         self._style = style
         self.edits = Edits(self.module.text, self.module.newline)
-        self.editor = ImportEditor(self.module, package, lambda: self.style)
+        self.editor = ImportEditor(self.module, package, lambda: self.style, sorter=sorter)
         self.symbols = Symbols(self.module)
         self._type_checking: list[Wanted] = []
         self._fresh: list[Wanted] = []  # for a file without any import to stand beside

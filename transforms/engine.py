@@ -7,8 +7,6 @@ other files read through them.
 
 from __future__ import annotations
 
-import fnmatch
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from transforms import destination as destinations
 from transforms.authored import apply_edits, authored_blobs, path_of_new
-from transforms.callers import bare_import_note, rewrite_caller
-from transforms.candidates import PYTHON, find_candidates
+from transforms.caller_run import CallerRun, CallersResult
+from transforms.candidates import find_candidates
 from transforms.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.cut import Cut, docstring_first, rebase_relative
 from transforms.definitions import Definitions
@@ -42,11 +40,9 @@ from transforms.outcome import (
 from transforms.packages import export_names
 from transforms.plan import Plan
 from transforms.preamble import Preamble, derive
-from transforms.strings import Strings, text_paths
 from transforms.tree import OverlayTree, Tree
 
 _SORTERS = frozenset({"isort", "ruff", "usort"})
-_SHEBANG = re.compile(rb"#!.*\bpython")
 
 
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
@@ -85,8 +81,7 @@ class _Engine:
         with self._phase("search"):
             callers = find_candidates(self.tree, self.move)
         with self._phase("resolve"):
-            external = self._rewrite_callers(callers)
-            self._finish_sources(external)
+            self._finish_sources(self._rewrite_callers(callers))
             self._finish_documents()
             self._set_authored()
             check_cycles(self.move, self.tree, self.after, self.created, self.names)
@@ -237,71 +232,25 @@ class _Engine:
 
     # Callers
 
-    def _is_left(self, path: str) -> bool:
-        return any(path == item or fnmatch.fnmatchcase(path, item) for item in self.plan.leave)
-
-    def _rewrite_callers(self, files: Mapping[str, bytes]) -> set[tuple[str, str]]:
-        strings = Strings(self.move)
-        external: set[tuple[str, str]] = set()
-        uses = {cut.source.located.dotted: cut.used_by_moved() for cut in self.cuts}
-        for path, data in sorted(files.items()):
-            if self._is_left(path):
-                continue
-            if path.endswith(PYTHON) or _SHEBANG.match(data):
-                external |= self._rewrite_python(path, strings, uses)
-            elif text_paths([path]):
-                self._rewrite_text(path, data, strings)
-        for source in self.move.sources:
-            self._note_stub(source)
-        for cut in self.cuts:  # strings inside the sources themselves
-            edits, notes, names = strings.in_module(cut.source.document, uses)
-            self._log(cut.source.after.path, edits, notes)
-            external |= names
-        return external
-
-    def _note_stub(self, source: SourceState) -> None:
-        stub = source.located.path.removesuffix(".py") + ".pyi"
-        if source.located.path.endswith(".py") and stub in self.tree.entries():
-            self.summary.notes.append(
-                Note(
-                    "stub", Place(stub, 1), "The source has a stub; what moved stands in it still."
-                )
-            )
-
-    def _rewrite_python(
-        self, path: str, strings: Strings, uses: Mapping[str, set[str]]
-    ) -> set[tuple[str, str]]:
-        document = self.open(path)
-        result = rewrite_caller(document, self.names.dotted(path), self.move)
-        edits, notes, names = strings.in_module(document, dict(uses))
-        for source in self.move.sources:
-            notes += bare_import_note(document, source)
-        self._log(path, result.edits + edits, result.notes + notes)
-        return result.external | names
-
-    def _rewrite_text(self, path: str, data: bytes, strings: Strings) -> None:
-        result, edits, notes = strings.in_text(path, data)
-        self._log(path, edits, notes)
-        if result != data:
-            self.after[path] = Blob(result, self.tree.entries()[path])
-
-    def _log(self, path: str, edits: list[Edit], notes: list[Note]) -> None:
-        if edits:
-            self.summary.callers.setdefault(path, []).extend(edits)
-        self.summary.notes += notes
+    def _rewrite_callers(self, files: Mapping[str, bytes]) -> CallersResult:
+        run = CallerRun(self.plan, self.tree, self.names, self.move, self.cuts, self.open)
+        result = run.run(files)
+        self.summary.callers, self.summary.notes = result.edits, result.notes
+        for path, data in result.texts.items():
+            self.after[path] = Blob(data, self.tree.entries()[path])
+        return result
 
     # Sources
 
-    def _finish_sources(self, external: set[tuple[str, str]]) -> None:
+    def _finish_sources(self, callers: CallersResult) -> None:
         for cut in self.cuts:
             source = cut.source
-            names = {name for dotted, name in external if dotted == source.located.dotted}
             fate = cut.fate()
             if fate == "deleted":
-                self._refuse_readers(source, names)
+                self._refuse_readers(source, callers)
                 self.after[source.located.path] = None
             else:
-                cut.apply(names)
+                cut.apply(callers.read_through(source.located.dotted))
                 if source.spec.docstring_first:
                     docstring_first(source)
                 if source.spec.becomes is not None:
@@ -316,15 +265,17 @@ class _Engine:
                 )
             )
 
-    def _refuse_readers(self, source: SourceState, names: set[str]) -> None:
-        still = sorted(names)
-        if still:
-            raise Refusal(
-                "still-read",
-                f"`{source.located.dotted}` is to be deleted, but `{still[0]}` is read through it.",
-                next_step="Import it from where it is defined first, or leave the emptied module.",
-                place=Place(source.located.path),
-            )
+    def _refuse_readers(self, source: SourceState, callers: CallersResult) -> None:
+        dotted = source.located.dotted
+        for (read, name), place in sorted(callers.external.items(), key=_names_first):
+            if read == dotted:
+                what = f"`{name}` is read through it here" if name else "this needs it"
+                raise Refusal(
+                    "still-read",
+                    f"`{dotted}` is to be deleted, but {what}.",
+                    next_step="Import from where it is defined first, or leave the emptied module.",
+                    place=place,
+                )
 
     def _finish_documents(self) -> None:
         for package in self.plan.packages:
@@ -422,6 +373,12 @@ class _Engine:
                 if note.place.excerpt.encode() not in blob.data:
                     continue
             yield note
+
+
+def _names_first(item: tuple[tuple[str, str], Place]) -> tuple[bool, str, str]:
+    """A name that is read says more than the module that is needed: its name is empty."""
+    (dotted, name), _ = item
+    return not name, dotted, name
 
 
 def _line_count(blob: Blob | None) -> int:

@@ -14,9 +14,9 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from transforms.import_types import ImportedName, Layout
+from transforms.import_types import ImportedName, Layout, is_pragma
 
-_NEWLINE = re.compile(r"\r\n|\n|\r")
+NEWLINE = re.compile(r"\r\n|\n|\r")
 _IDENTIFIER = r"[A-Za-z_][A-Za-z_0-9]*"
 _DOTTED = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
 _SIMPLE_FROM = re.compile(
@@ -58,6 +58,7 @@ class Row:
 
     @property
     def comment(self) -> str | None:
+        """The comment at the end of the line."""
         tail = self.tail.strip()
         return tail if tail.startswith("#") else None
 
@@ -89,10 +90,12 @@ class Body:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
+        """All cells, row by row."""
         return tuple(cell for row in self.rows for cell in row.cells)
 
     @property
     def names(self) -> tuple[ImportedName, ...]:
+        """The names, in order."""
         return tuple(cell.name for cell in self.cells)
 
     @property
@@ -142,11 +145,10 @@ def row_text(body: Body, number: int) -> str:
 def layout_of(body: Body) -> Layout:
     """The statement's layout. A form between two kinds counts as the nearer one."""
     multiline = len(body.rows) > 1 or not body.inline or body.closing is not None
-    if not multiline:
-        broken = "\n" in body.prefix or "\r" in body.prefix
+    if not multiline and not any(NEWLINE.search(cell.text) for cell in body.cells):
         if body.bracketed:
             return Layout.PARENTHESIZED
-        return Layout.BACKSLASH if broken else Layout.ONE_LINE
+        return Layout.BACKSLASH if NEWLINE.search(body.prefix) else Layout.ONE_LINE
     if not body.bracketed:
         return Layout.BACKSLASH
     if body.inline:
@@ -260,7 +262,7 @@ class _Builder:
         self._gap = ""
 
     def _blank(self, text: str) -> None:
-        pieces = _NEWLINE.split(text)
+        pieces = NEWLINE.split(text)
         if len(pieces) == 1:
             self._gap += text
             return
@@ -294,7 +296,7 @@ class _Builder:
             )
             for number, line in enumerate(kept)
         )
-        return Body(
+        body = Body(
             lead=self._heads["lead"],
             module=self._heads["module"],
             head=self._heads["head"],
@@ -309,6 +311,7 @@ class _Builder:
             glue=glue if self._bracketed else "",
             tail=self._heads["tail"],
         )
+        return _with_last_comment(body)
 
     def _without_bare_commas(
         self, lines: list[_Line]
@@ -326,3 +329,14 @@ class _Builder:
                 above[len(kept)] = above.get(len(kept), ()) + own
                 kept.append(line)
         return kept, above
+
+
+def _with_last_comment(body: Body) -> Body:
+    """Give a comment behind a glued bracket to the last name if other names have such comments."""
+    comment = body.tail.strip()
+    if not body.bracketed or body.closing is not None or not comment or is_pragma(comment):
+        return body
+    if len(body.rows[-1].cells) > 1 or not any(row.comment for row in body.rows[:-1]):
+        return body
+    last = replace(body.rows[-1], tail=body.tail)
+    return replace(body, rows=(*body.rows[:-1], last), tail="")

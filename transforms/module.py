@@ -94,7 +94,7 @@ class Module:
 
     @cached_property
     def scopes(self) -> Scopes:
-        return resolve(self.tree)
+        return resolve(self.tree, source_text=self.text)
 
     def offset(self, line: int, column: int) -> int:
         """The character offset of a position of `ast`: a 1-based line and a UTF-8 byte column."""

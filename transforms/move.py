@@ -273,6 +273,10 @@ def _check_copy(name: str, group: Group) -> None:
 def _unknown_symbol(name: str, group: Group, move: Move) -> Refusal:
     source, place = group.source, move.plan.place(group.spec.line)
     symbols, where = source.symbols, source.located
+    if group.located.exists and name in move.open_document(group.located.path).symbols.defined:
+        return _already_applied(
+            f"`{name}` is not defined in `{where.dotted}`, but in `{group.located.dotted}`", place
+        )
     if name in symbols.imports:
         imported = symbols.imports[name][0]
         return Refusal(
@@ -289,10 +293,6 @@ def _unknown_symbol(name: str, group: Group, move: Move) -> Refusal:
             next_step="Move the definition around it; a method cannot move on its own.",
             place=source.place(nested),
         )
-    if group.located.exists and name in move.open_document(group.located.path).symbols.defined:
-        return _already_applied(
-            f"`{name}` is no longer in `{where.dotted}`; `{group.located.dotted}` defines it", place
-        )
     close = nearest(name, symbols.defined)
     hint = "Did you mean " + " or ".join(f"`{item}`" for item in close) + "? " if close else ""
     return Refusal(
@@ -307,7 +307,7 @@ def _already_applied(cause: str, place: Place) -> Refusal:
     return Refusal(
         "already-applied",
         f"The plan was already applied: {cause}.",
-        next_step="Nothing is left to do; to see what it did, apply it to the commit before.",
+        next_step="Nothing is left to do; to see what it did, name the commit before with `--at`.",
         place=place,
     )
 

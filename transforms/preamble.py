@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from transforms.document import Document, Wanted, is_empty_without
 from transforms.edits import Edits
 from transforms.errors import Refusal
-from transforms.import_sites import ImportEditor, Site
+from transforms.import_editor import ImportEditor
+from transforms.import_sites import Site
 from transforms.imports import ImportedName, Shrink
 from transforms.module import Statement
 from transforms.move import Group, Move, SourceState

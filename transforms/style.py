@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from transforms.import_edits import WIDTHS
+from transforms.import_layouts import WIDTHS
 from transforms.import_order import ORDERS, orders_of
 from transforms.import_runs import (
     ImportNode,
@@ -87,22 +87,33 @@ class _Evidence:
 
 def _width(lines: Lines, evidence: _Evidence) -> int:
     """A usual width that the file's imports keep to; 88 unless they or its lines show another."""
-    code = max((len(lines.line(number)) for number in range(1, len(lines) + 1)), default=0)
     lowest, highest = evidence.longest, 10_000
     for statement in evidence.wrapped:
-        if statement.layout is Layout.EXPLODED:
-            continue
-        low, high = statement.fill_range
-        if low <= high:
-            lowest, highest = max(lowest, low), min(highest, high)
-    usual = [width for width in _USUAL_WIDTHS if lowest <= width <= highest]
+        lowest = max(lowest, statement.longest_row)
+        if statement.layout is not Layout.EXPLODED and statement.order is not None:
+            highest = min(highest, statement.fill_range[1] or highest)
+    usual = [width for width in _USUAL_WIDTHS if lowest <= width <= max(highest, lowest)]
     if not usual:
         return max(88, min(lowest, 200))
-    if 72 < code <= 80:
-        preferred: Sequence[int] = (79, 80) if code <= 79 else (80,)
-    else:
-        preferred = (88,) if highest > 80 else (79, 80)
-    return next((width for width in preferred if width in usual), usual[0])
+    return next((width for width in _limits(lines) if width in usual), usual[0])
+
+
+def _limits(lines: Lines) -> tuple[int, ...]:
+    """Widths that the lines of the file speak for, the likeliest first.
+
+    A file whose lines end just below 80 keeps to PEP 8; one in which many lines pass 88, but
+    hardly one a larger usual width, keeps to that.
+    """
+    sizes = sorted(len(lines.line(number)) for number in range(1, len(lines) + 1))
+    longest = sizes[-1]
+    if 72 < longest <= 80:
+        return (79, 80) if longest <= 79 else (80,)
+    wide = sum(size > 88 for size in sizes)
+    if wide >= 5 and wide * 50 >= len(sizes):
+        for width in _USUAL_WIDTHS:
+            if sum(size > width for size in sizes) * 20 <= wide:
+                return (width, 88)
+    return (88,)
 
 
 def _with_wrap(style: ImportStyle, evidence: _Evidence) -> ImportStyle:

@@ -40,7 +40,11 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 def append(text: str) -> str:
-    return f"path.write_bytes(path.read_bytes() + {text.encode()!r})"
+    """Give a body that adds the text at the end of a file, once."""
+    return (
+        "data = path.read_bytes()\n"
+        f"if {text.encode()!r} not in data: path.write_bytes(data + {text.encode()!r})"
+    )
 
 
 REPORT = """
@@ -74,7 +78,7 @@ def test_they_run_in_the_order_of_the_hooks(install: Install) -> None:
 
 
 def test_only_who_changed_a_file_is_named(install: Install) -> None:
-    install(isort="pass", black="if b'x' in path.read_bytes(): " + append("#\n"))
+    install(isort="pass", black="if b'x' not in path.read_bytes(): return\n" + append("#\n"))
     files = {"a.py": b"x\n", "b.py": b"y\n", "c.txt": b"x\n"}
     after = MemoryTree({PRE_COMMIT: hooks("isort", "black"), **files})
     made = repository_formatters(after).format(files, after)
@@ -84,6 +88,30 @@ def test_only_who_changed_a_file_is_named(install: Install) -> None:
         "b.py": (),
         "c.txt": (),
     }
+
+
+def test_an_earlier_one_sees_what_a_later_one_made(install: Install, tmp_path: Path) -> None:
+    count = f"open({str(tmp_path / 'count')!r}, 'a').write(path.name[0])\n"
+    install(
+        isort=count + "if b'B' not in path.read_bytes(): return\n" + append("A"),
+        black=count + "if b'x' not in path.read_bytes(): return\n" + append("B"),
+    )
+    files = {"a.py": b"x", "b.py": b"y"}
+    after = MemoryTree({PRE_COMMIT: hooks("isort", "black"), **files})
+    made = repository_formatters(after).format(files, after)
+    assert {path: (one.data, one.changed_by) for path, one in made.items()} == {
+        "a.py": (b"xBA", ("black 26.1.0", "isort 7.0.0")),
+        "b.py": (b"y", ()),
+    }
+    assert sorted((tmp_path / "count").read_text()) == list("aaaabb")  # b.py was settled at once
+
+
+def test_those_that_undo_one_another_are_refused(install: Install) -> None:
+    swap = "path.write_bytes(path.read_bytes().replace(b'{}', b'{}'))"
+    install(isort=swap.format("b", "a"), black=swap.format("a", "b"))
+    after = tree("isort", "black", package__module_dot_py="a")
+    with pytest.raises(Refusal, match=r"undo one another's changes: black 26\.1\.0, isort"):
+        one(repository_formatters(after), after)
 
 
 FILTERS = {
@@ -330,11 +358,11 @@ def test_a_configuration_above_the_scratch_tree_is_refused(
 
 
 def test_a_path_that_looks_like_an_option_is_a_path(install: Install) -> None:
-    install(isort=append("#"), black=append("#"))
+    install(isort=append("# isort\n"), black=append("# black\n"))
     files = {"-x.py": b"", "--help.py": b""}
     after = MemoryTree({PRE_COMMIT: hooks("isort", "black"), **files})
     made = repository_formatters(after).format(files, after)
-    assert [one.data for one in made.values()] == [b"##", b"##"]
+    assert [one.data for one in made.values()] == [b"# isort\n# black\n"] * 2
 
 
 def test_a_path_that_is_no_text_is_formatted(install: Install) -> None:

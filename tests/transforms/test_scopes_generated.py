@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
@@ -58,50 +56,45 @@ _SIMPLE = st.one_of(
     _join("import {}.x", _NAMES),
     _join("import x.y as {}", _NAMES),
     _join("from x import b as {}, c", _NAMES),
-    _join("global {}", _NAMES),
-    _join("nonlocal {}", _NAMES),
 )
-Block = list[Any]  # of statements: text, or a header with its block
+_HEADERS = st.one_of(
+    _join("def {}({}) -> {}:", _NAMES, _PARAMETERS, _EXPRESSIONS),
+    _join("async def {}({}):", _NAMES, _PARAMETERS),
+    _join("@{}\ndef {}({}):", _EXPRESSIONS, _NAMES, _PARAMETERS),
+    _join("class {}({}):", _NAMES, _EXPRESSIONS),
+    _join("@{}\nclass {}:", _EXPRESSIONS, _NAMES),
+    _join("for {} in {}:", _NAMES, _EXPRESSIONS),
+    _join("with {} as {}:", _EXPRESSIONS, _NAMES),
+    _join("if {}:", _EXPRESSIONS),
+    _join("try: {}\nexcept {} as {}:", _SIMPLE, _NAMES, _NAMES),
+    _join("match {}:\n case {{'k': {}, **c}} | [b, {}]:", _EXPRESSIONS, _NAMES, _NAMES),
+    _join("match {}:\n case {}(x=b) as c if {}:", _EXPRESSIONS, _NAMES, _EXPRESSIONS),
+)
+_DECLARATIONS = st.sampled_from(["", "", "global {}", "nonlocal {}"])
 
 
-def _blocks(inner: st.SearchStrategy[Block]) -> st.SearchStrategy[Block]:
-    headers = st.one_of(
-        _join("def {}({}) -> {}:", _NAMES, _PARAMETERS, _EXPRESSIONS),
-        _join("async def {}({}):", _NAMES, _PARAMETERS),
-        _join("class {}({}):", _NAMES, _EXPRESSIONS),
-        _join("class {}:", _NAMES),
-        _join("for {} in {}:", _NAMES, _EXPRESSIONS),
-        _join("with {} as {}:", _EXPRESSIONS, _NAMES),
-        _join("if {}:", _EXPRESSIONS),
-        _join("try: {}\nexcept {} as {}:", _SIMPLE, _NAMES, _NAMES),
-        _join("match {}:\n case {{'k': {}, **c}} | [b, {}]:", _EXPRESSIONS, _NAMES, _NAMES),
-        _join("match {}:\n case {}(x=b) as c if {}:", _EXPRESSIONS, _NAMES, _EXPRESSIONS),
-    )
-    decorated = st.tuples(_EXPRESSIONS, headers).map(
-        lambda pair: f"@{pair[0]}\n{pair[1]}" if pair[1][:3] in ("def", "cla") else pair[1]
-    )
-    return st.lists(st.one_of(_SIMPLE, st.tuples(decorated, inner)), min_size=1, max_size=4)
-
-
-_PROGRAMS = st.recursive(st.lists(_SIMPLE, min_size=1, max_size=4), _blocks, max_leaves=8)
-
-
-def _written(block: Block, indent: str = "") -> str:
-    text = ""
-    for statement in block:
-        header, body = statement if isinstance(statement, tuple) else (statement, None)
-        lines = header.split("\n")
-        text += "".join(f"{indent}{line}\n" for line in lines)
-        if body is not None:
-            nested = indent + ("    " if lines[-1].startswith(" ") else "  ")
-            text += _written(body, nested)
-    return text
+@st.composite
+def _programs(draw: st.DrawFn, depth: int = 0) -> list[str]:
+    """Lines of a block; those of the blocks in it are indented."""
+    lines = []
+    for _ in range(draw(st.integers(1, 3))):
+        if depth == 4 or draw(st.booleans()):
+            lines.append(draw(_SIMPLE))
+            continue
+        header = draw(_HEADERS).split("\n")
+        indent = "    " if header[-1].startswith(" ") else "  "
+        lines += header
+        if "def " in header[-1]:
+            declaration = draw(_DECLARATIONS)
+            lines.append(indent + declaration.format(draw(_NAMES)))
+        lines += [indent + line for line in draw(_programs(depth + 1))]
+    return lines
 
 
 @settings(max_examples=400, suppress_health_check=list(HealthCheck))
-@given(_PROGRAMS)
-def test_generated_program_has_the_compilers_scopes(program: Block) -> None:
-    source = _written(program).replace("¶", "\n")
+@given(_programs())
+def test_generated_program_has_the_compilers_scopes(program: list[str]) -> None:
+    source = "\n".join(program).replace("¶", "\n") + "\n"
     scopes = resolve(parse(source, "generated.py"), source_text=source)
     try:
         found = differences(source, scopes)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from transforms.caller_context import Caller, Readings, Surroundings
 from transforms.callers import rewrite_caller
+from transforms.candidates import PYTHON
 from transforms.cut import Cut
 from transforms.document import Document
 from transforms.errors import Place, Refusal
@@ -18,10 +19,9 @@ from transforms.names import Names
 from transforms.outcome import Edit, Note
 from transforms.plan import Plan
 from transforms.strings import Strings
-from transforms.texts import Texts, text_paths
+from transforms.texts import Texts
 from transforms.tree import Tree
 
-_PYTHON = (".py", ".pyi")
 _SHEBANG = re.compile(rb"#!.*\bpython")
 
 
@@ -61,13 +61,13 @@ class CallerRun:
     def run(self, files: Mapping[str, bytes]) -> CallersResult:
         """Rewrite the files given, and then what stays in the sources."""
         for path, data in sorted(files.items()):
-            python = path.endswith(_PYTHON) or _SHEBANG.match(data) is not None
+            python = path.endswith(PYTHON) or _SHEBANG.match(data) is not None
             if self._is_left(path):
                 if python:
                     self._look_at_left(path, data)
             elif python:
                 self._rewrite(self._caller(path, self.open(path)), path)
-            elif text_paths([path]):
+            else:
                 self._rewrite_text(path, data)
         for cut in self.cuts:
             self._note_stub(cut)
@@ -112,9 +112,13 @@ class CallerRun:
             self.result.notes.append(Note("left alone", place, refusal.cause))
             return
         self.result.spared |= caller.result.external.keys()
-        for line in sorted({edit.line for edit in caller.result.edits}):
+        lines = {edit.line for edit in caller.result.edits}
+        for (dotted, _), place in caller.result.external.items():
+            if self.around.sources[dotted].spec.emptied == "delete" and place.line is not None:
+                lines.add(place.line)
+        for line in sorted(lines):
             place = document.module.place(line)
-            message = "Names what moved by its old module, and is under `leave`."
+            message = "Needs the old module for what moved, and is under `leave`."
             self.result.notes.append(Note("left alone", place, message))
 
     def _rewrite_text(self, path: str, data: bytes) -> None:

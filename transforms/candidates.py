@@ -10,7 +10,7 @@ from transforms.move import Move
 from transforms.texts import PICKLES, text_paths
 from transforms.tree import Tree
 
-PYTHON = (".py", ".pyi")
+PYTHON = (".py", ".pyi", ".pyw")
 _DOTS = re.compile(rb"\bfrom[ \t]*\.+[ \t]*import\b")
 
 

@@ -111,7 +111,7 @@ class Document:
         if self.style.one_name_per_statement:
             return None
         for site in self.editor.sites:
-            if site.guards or site.is_star or site.target != target:
+            if site.guards or site.is_star or self.editor.target_of(site) != target:
                 continue
             if self.editor.is_emptied(site) or (before is not None and site.start >= before):
                 continue
@@ -168,7 +168,11 @@ class Document:
             if len(site.guards) == 1 and site.is_type_checking and not self.editor.is_emptied(site)
         ]
         if inside:
-            same = [site for site in inside if site.target == wanted.target and not site.is_star]
+            same = [
+                site
+                for site in inside
+                if self.editor.target_of(site) == wanted.target and not site.is_star
+            ]
             anchor = same[0] if same else inside[-1]
             self.editor.add(anchor, wanted.target, wanted.spelled, wanted.name, None)
         else:

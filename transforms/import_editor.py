@@ -101,6 +101,11 @@ class ImportEditor:
         changes = self._changes.get(id(site.node))
         return changes.removed if changes else []
 
+    def gains(self, site: Site) -> bool:
+        """Whether names have come to a statement from elsewhere."""
+        changes = self._changes.get(id(site.node))
+        return changes is not None and bool(changes.added)
+
     def is_emptied(self, site: Site) -> bool:
         """Whether every name has left the statement and none has come."""
         changes = self._changes.get(id(site.node))
@@ -108,6 +113,24 @@ class ImportEditor:
             changes
             and len(set(changes.removed)) == len(set(site.names))
             and not (changes.added or changes.above or changes.below)
+        )
+
+    def target_of(self, site: Site) -> str | None:
+        """The absolute module that a `from` import will name."""
+        changes = self._changes.get(id(site.node))
+        return site.target if changes is None or changes.target is None else changes.target
+
+    def imports(self, target: str, bound: str) -> bool:
+        """Whether some statement will import from `target` what is called `bound` here or there."""
+        for site in self.sites:
+            if self.target_of(site) == target:
+                changes = self._changes.get(id(site.node)) or _Changes()
+                left = [name for name in site.names if name not in changes.removed]
+                if any(bound in (n.name, n.asname) for n in [*left, *changes.added]):
+                    return True
+        return any(
+            new.target == target and any(bound in (n.name, n.asname) for n in new.names)
+            for _, new in self._made
         )
 
     def is_sent(self, site: Site) -> bool:
@@ -220,10 +243,7 @@ class ImportEditor:
 
     def _gives(self, site: Site, target: str) -> bool:
         """Whether the statement, as changed so far, imports from `target`."""
-        changes = self._changes.get(id(site.node))
-        if changes is not None and changes.target is not None:
-            return changes.target == target
-        return site.target == target
+        return site.is_from and self.target_of(site) == target
 
     def _reaches(self, other: Site, site: Site) -> bool:
         """Whether a name imported at `other` is bound wherever it is at `site`.

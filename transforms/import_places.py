@@ -85,10 +85,15 @@ class Run:
         line = first.line
         while line > 1 and module.line_text(line - 1).lstrip(" \t\f").startswith("#"):
             above = module.line_text(line - 1)
-            heading = len(group) > 1 and _SECTION_COMMENT.search(above)
+            heading = len(group) > 1 and is_heading(above)
             if heading or (line == 2 and above.startswith("#!")):
                 break
             line -= 1
         if line in (1, first.line):  # a comment that heads the file stays its head
             return Place(first, above=True)
         return Place(first, above=True, offset=module.line_starts[line - 1])
+
+
+def is_heading(comment: str) -> bool:
+    """Whether a comment heads a section of imports: `# third party`, `# local imports`."""
+    return _SECTION_COMMENT.search(comment) is not None

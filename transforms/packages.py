@@ -70,10 +70,7 @@ def _extend(document: Document, located: Located, homes: dict[str, str], package
 
 
 def _has(document: Document, name: str, home: str) -> bool:
-    return any(
-        site.target == home and any(name in (n.asname, n.name) for n in site.names)
-        for site in document.editor.sites
-    )
+    return document.editor.imports(home, name)
 
 
 def _add_to_all(document: Document, names: list[str]) -> None:

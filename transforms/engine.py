@@ -358,8 +358,7 @@ class _Engine:
 
     def _authored(self) -> Iterator[Authored]:
         for file in self.plan.files:
-            place = self.plan.place(file.line)
-            yield Authored(path_of_new(file.file, self.names, place), file.lines, "file")
+            yield Authored(path_of_new(file, self.plan, self.names), file.lines, "file")
         for edit in self.plan.edits:
             yield Authored(str(edit.file), edit.lines, "edit")
 

@@ -129,7 +129,7 @@ class Names:
         found = self.path_of(dotted)
         if found:
             return found
-        if self.root is not None and self._has_top(self.root, dotted.partition(".")[0]):
+        if self.root is not None and self.has_top(dotted.partition(".")[0]):
             return None  # its package is here: one of the same name elsewhere is another
         roots = self._given
         stem = dotted.replace(".", "/")
@@ -155,9 +155,9 @@ class Names:
             )
         return candidates[0] if candidates else None
 
-    def _has_top(self, root: str, top: str) -> bool:
-        """Whether a package or module of that name lies directly in a root."""
-        stem = posixpath.join(root, top)
+    def has_top(self, top: str) -> bool:
+        """Whether a package or module of that name lies directly in the root."""
+        stem = posixpath.join(self.root or "", top)
         return any(
             path.startswith(f"{stem}/") or path in (f"{stem}.py", f"{stem}.pyi")
             for path in self._paths

@@ -50,7 +50,7 @@ module = "shop.basket"
 exports = ["Cart"]
 
 [[author]]
-file = "NOTES"
+path = "NOTES"
 text = '''
 Split by hand.
 Trailing blanks:\x20\x20

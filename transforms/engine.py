@@ -42,7 +42,6 @@ from transforms.plan import Plan
 from transforms.preamble import Preamble, derive
 from transforms.tree import OverlayTree, Tree
 
-_SORTERS = frozenset({"isort", "ruff", "usort"})
 
 
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
@@ -62,7 +61,7 @@ class _Engine:
     def __init__(self, plan: Plan, tree: Tree, formatters: Formatters) -> None:
         self.plan, self.tree, self.formatters = plan, tree, formatters
         self.names = Names(tree, plan.roots)
-        self.sorter = any(tool.name in _SORTERS for tool in formatters.tools)
+        self.sorter = any(tool.sorts for tool in formatters.tools)
         self.documents: dict[str, Document] = {}
         self.after: dict[str, Blob | None] = {}
         self.created: dict[str, str] = {}  # new module's dotted name -> source's

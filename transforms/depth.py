@@ -128,7 +128,7 @@ def _deep_expression(roots: list[Any], limit: int) -> Any:
                 value = getattr(node, field, None)
                 if value.__class__ is list:
                     below += [part for part in value if part.__class__ not in _LEAVES]
-                elif value.__class__ not in _LEAVES:
+                elif value.__class__ not in _LEAVES and isinstance(value, ast.AST):
                     below.append(value)
         if not below:
             return None

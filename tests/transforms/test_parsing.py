@@ -107,6 +107,23 @@ def test_a_plain_error_is_not_blamed_on_the_version() -> None:
     assert "brought" not in refusal.cause
 
 
+_LONG = ", ".join(f"a{i}" for i in range(400))
+_EVERY_KIND = f"""
+@a({_LONG})
+class C({_LONG}, k=None): x: int = ({_LONG}); global y; import b as c
+def f({_LONG}, *, d=1, **e): return lambda *b, c=1: ({_LONG})
+match a, ({_LONG}):
+    case None | True | False | -1 | 1.5j | "a" | b"b" | ...: ({_LONG})
+    case [{_LONG}, *rest] if ({_LONG}): pass
+    case D({_LONG}, k=None) | {{"k": True, **rest}} as e: pass
+async def g():
+    async with a as ({_LONG}): yield [x async for x in ({_LONG}) if not x]
+    try: del ({_LONG})
+    except (A, {_LONG}) as e: raise E({_LONG}) from e
+    print(f"{{a!r:>{{b}}}}", {_LONG}, *a, **b, c=a[1:2, ::3], d={{**e, 1: 2}}, g=(y := {{1, 2}}))
+    assert a < b <= c is not d in e and f or await g({_LONG}), "x" "y"
+""".encode()
+
 ACCEPTED = _rows(
     ("an empty file", b""),
     ("a byte order mark", b"\xef\xbb\xbfa = 1\n"),
@@ -122,6 +139,7 @@ ACCEPTED = _rows(
     ("900 operators", b"1+" * 900 + b"1"),
     ("199 brackets", b"(" * 199 + b"1" + b")" * 199),
     ("20,000 decorators", b"@a\n" * 20_000 + b"def f(): ...\n"),
+    ("long statements of every kind", _EVERY_KIND),
     ("30,000 statements on a line", b"a;" * 30_000),
 )
 

@@ -12,18 +12,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from transforms import destination as destinations
+from transforms.arrival import extend
 from transforms.authored import apply_edits, authored_blobs, path_of_new
 from transforms.caller_run import CallerRun, CallersResult
 from transforms.candidates import find_candidates
 from transforms.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.cut import Cut, docstring_first, rebase_relative
 from transforms.definitions import Definitions
+from transforms.destination import compose
 from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters, no_formatters
 from transforms.imports import Shrink
-from transforms.landing import refuse_blocked
+from transforms.landing import refuse_blocked, refuse_without_init
 from transforms.loading import check_cycles
 from transforms.move import Group, SourceState, resolve_move
 from transforms.names import Names
@@ -39,9 +40,9 @@ from transforms.outcome import (
 )
 from transforms.packages import export_names
 from transforms.plan import Plan
-from transforms.preamble import Preamble, derive
+from transforms.preamble import Context, Preamble, derive
+from transforms.soundness import check_module
 from transforms.tree import OverlayTree, Tree
-
 
 
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
@@ -83,6 +84,8 @@ class _Engine:
             self._finish_sources(self._rewrite_callers(callers))
             self._finish_documents()
             self._set_authored()
+            self._check_packages()
+            self._check_modules()
             check_cycles(self.move, self.tree, self.after, self.created, self.names)
         changed = self._format()
         self._apply_authored_edits()
@@ -181,26 +184,24 @@ class _Engine:
         def already(name: str) -> bool:
             return document is not None and self.definitions.same(document, group, name)
 
-        return derive(
-            group,
-            self.move,
-            self.definitions.defining,
-            self._statement_rule,
-            already,
+        context = Context(
+            self.move, self.definitions.defining, self._statement_rule, already, document
         )
+        return derive(group, context)
 
     def _create(self, path: str, groups: list[Group]) -> None:
         refuse_blocked(groups[0], self.move, self.tree)
         preambles = [self._derive(group, None) for group in groups]
-        data, _ = destinations.compose(groups, preambles, self.move, sorter=self.sorter)
-        self.after[path] = Blob(data, REGULAR)
+        self.definitions.check_agreement(groups, preambles)
+        self.after[path] = Blob(compose(groups, preambles, sorter=self.sorter), REGULAR)
         self.created[groups[0].located.dotted] = groups[0].source.located.dotted
         self._describe(path, groups, preambles, created=True)
 
     def _extend(self, path: str, groups: list[Group]) -> None:
         document = self.open(path)
         preambles = [self._derive(group, document) for group in groups]
-        destinations.extend(document, groups, preambles)
+        self.definitions.check_agreement(groups, preambles)
+        extend(document, groups, preambles)
         self._describe(path, groups, preambles, created=False)
 
     def _describe(
@@ -291,6 +292,35 @@ class _Engine:
                 self.created[source.after.dotted] = source.located.dotted
             elif data != document.module.data:
                 self.after[path] = Blob(data, mode)
+
+    def _check_packages(self) -> None:
+        for destination in self.summary.destinations:
+            if destination.created:
+                group = next(g for g in self.move.groups if g.located.path == destination.path)
+                self.summary.notes += refuse_without_init(
+                    destination.path,
+                    self.names.root or "",
+                    self.tree,
+                    self.after,
+                    self.plan.place(group.spec.line),
+                )
+
+    def _check_modules(self) -> None:
+        """Every source and destination as the move leaves it can still be imported."""
+        originals: dict[str, list[Document]] = {}
+        for source in self.move.sources:
+            originals.setdefault(source.after.path, []).append(source.document)
+        for group in self.move.groups:
+            found = originals.setdefault(group.located.path, [])
+            if group.located.path in self.documents:
+                found.append(self.documents[group.located.path])
+            found.append(group.source.document)
+        for path, documents in sorted(originals.items()):
+            blob = self.after.get(path)
+            if blob is not None:
+                package = self.names.package_of(path)
+                document = Document(path, blob.data, package, sorter=self.sorter)
+                check_module(document, documents)
 
     # Authored text and formatters
 

@@ -9,6 +9,7 @@ from transforms.changes import Blob
 from transforms.document import Document, Wanted
 from transforms.errors import Refusal
 from transforms.imports import ImportedName
+from transforms.moved_text import with_newlines
 from transforms.names import Located, relative_name
 from transforms.plan import Package
 
@@ -21,17 +22,20 @@ def export_names(package: Package, engine: _Engine) -> None:
     place = engine.plan.place(package.line)
     located = engine.names.locate_new(package.module, place, package=True)
     homes = {name: _home(name, located, engine, package) for name in package.exports}
-    if located.exists and located.path in engine.tree.entries():
-        document = engine.open(located.path)
-        _extend(document, located, homes, package)
-    else:
-        document = Document(
-            located.path, _fresh(homes, package).encode(), located.dotted, sorter=engine.sorter,
-            style=engine.move.sources[0].document.style,
-        )  # fmt: skip
+    if located.path in engine.tree.entries():
+        _extend(engine.open(located.path), located, homes, package)
+        return
+    style = engine.move.sources[0].document.style
+    made = engine.after.get(located.path)  # it may be a new destination, too
+    newline = engine.move.sources[0].document.module.newline
+    data = with_newlines(_fresh(homes, package), newline).encode() if made is None else made.data
+    document = Document(located.path, data, located.dotted, sorter=engine.sorter, style=style)
+    if made is None:
         _import(document, located, homes, relative=False)
-        engine.after[located.path] = Blob(document.finish(), 0o100644)
-        engine.created[located.dotted] = engine.move.sources[0].located.dotted
+    else:
+        _extend(document, located, homes, package)
+    engine.after[located.path] = Blob(document.finish(), 0o100644)
+    engine.created.setdefault(located.dotted, engine.move.sources[0].located.dotted)
 
 
 def _home(name: str, located: Located, engine: _Engine, package: Package) -> str:
@@ -48,20 +52,31 @@ def _home(name: str, located: Located, engine: _Engine, package: Package) -> str
 
 
 def _fresh(homes: dict[str, str], package: Package) -> str:
-    if not package.dunder_all:
+    if not (package.dunder_all and homes):
         return ""
     return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(homes)) + "]\n"
 
 
 def _import(document: Document, located: Located, homes: dict[str, str], *, relative: bool) -> None:
     for name, home in sorted(homes.items(), key=lambda item: (item[1], item[0])):
-        spelled = (relative_name(located.dotted, home) or home) if relative else home
-        document.import_name(Wanted(home, spelled, ImportedName(name)))
+        if home != located.dotted:
+            spelled = (relative_name(located.dotted, home) or home) if relative else home
+            document.import_name(Wanted(home, spelled, ImportedName(name)))
 
 
 def _extend(document: Document, located: Located, homes: dict[str, str], package: Package) -> None:
     """Add imports beside the present ones, and names to a literal `__all__`."""
     missing = {name: home for name, home in homes.items() if not _has(document, name, home)}
+    for name, home in sorted(missing.items()):
+        places = document.symbols.bindings.get(name, [])
+        if places and home != located.dotted:
+            line = document.symbols.statements[places[0][0]].line
+            raise Refusal(
+                "clash",
+                f"`{located.dotted}` is to export `{name}`, and binds that name already.",
+                next_step="Rename one of the two first, in a commit of its own.",
+                place=document.module.place(line),
+            )
     sites = document.editor.sites
     _import(document, located, missing, relative=sum(s.is_relative for s in sites) * 2 > len(sites))
     if package.dunder_all:

@@ -2,8 +2,8 @@
 
 A `Body` keeps every character of the statement: `render(parse_body(text), newline)` is the text
 again, except where commas stand in a mixture of places, which only an edit ever rewrites.
-LibCST finds the tokens. Statements on one line without comments and plain bracketed ones are read
-without it: LibCST takes 0.3 s to import, and nearly all statements are of those kinds.
+LibCST finds the tokens. Plain statements, on one line or in brackets, are read without it: LibCST
+takes 0.3 s to import, and nearly all statements are plain (24,825 of 24,851 in a release of SGLang).
 """
 
 from __future__ import annotations
@@ -168,9 +168,11 @@ def parse_body(text: str) -> Body:
 
 
 def parse_simple(text: str) -> Body | None:
-    """The fast path: one line, single blanks, no brackets or comments; None for other text."""
-    match = _SIMPLE_FROM.fullmatch(text) or _SIMPLE_PLAIN.fullmatch(text)
-    if match is None:
+    """The fast path: one line, single blanks, no brackets; None for other text."""
+    code, sign, comment = text.partition("#")
+    bare = code.rstrip(" \t") if sign else code
+    match = _SIMPLE_FROM.fullmatch(bare) or _SIMPLE_PLAIN.fullmatch(bare)
+    if match is None or NEWLINE.search(comment):
         return None
     groups = match.groupdict()
     cells = []
@@ -187,6 +189,7 @@ def parse_simple(text: str) -> Body | None:
         module=groups.get("module") or "",
         head=groups["head"],
         rows=(Row(tuple(cells)),),
+        tail=text[len(bare) :],
     )
 
 

@@ -3,7 +3,7 @@
 A `Body` keeps every character of the statement: `render(parse_body(text), newline)` is the text
 again, except where commas stand in a mixture of places, which only an edit ever rewrites.
 LibCST finds the tokens. Plain statements, on one line or in brackets, are read without it: LibCST
-takes 0.3 s to import, and nearly all statements are plain (24,825 of 24,851 in a release of SGLang).
+takes 0.3 s to import, and nearly all statements are plain (24,825 of 24,851 in SGLang).
 """
 
 from __future__ import annotations

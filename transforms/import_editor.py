@@ -38,6 +38,7 @@ class _New:
     names: list[ImportedName]
     comments: dict[ImportedName, NameComments]
     comment: str | None
+    text: str | None = None  # as it is written, for a statement that changes its place
 
 
 @dataclass(slots=True)
@@ -50,6 +51,7 @@ class _Changes:
     target: str | None = None  # and the absolute module, if that changes
     above: list[_New] = field(default_factory=list)
     below: list[_New] = field(default_factory=list)
+    moved_to: Place | None = None  # the whole statement goes to another place in its run
 
 
 class ImportEditor:
@@ -156,9 +158,14 @@ class ImportEditor:
         self._of(site).replaced[old] = new
 
     def rename(self, site: Site, target: str, spelled: str) -> None:
-        """The statement imports from another module: its layout and comments stay."""
+        """The statement imports from another module: its layout and comments stay.
+
+        Where its run is sorted and nothing will sort it afterwards, it takes its new place.
+        """
         changes = self._of(site)
         changes.module, changes.target = spelled, target
+        if not self.sorter and site.alone:
+            changes.moved_to = self._run(site).new_place(site, spelled)
 
     def respell(self, site: Site, spelled: str) -> None:
         """The statement names its module otherwise; the module is the same."""
@@ -221,7 +228,7 @@ class ImportEditor:
             changes = self._changes.get(id(other.node)) or _Changes()
             gone = name in changes.removed or name in changes.replaced
             if name in changes.added or (name in other.names and not gone):
-                if self._reaches(other, site):
+                if self.reaches(other, site):
                     return True
         return False
 
@@ -230,22 +237,27 @@ class ImportEditor:
 
         One that carries another `# noqa` than `pragma` is no place for the name; "" is any.
         """
-        if self.style.one_name_per_statement:
+        if self.style.one_name_per_statement or self._has_one_each(site, target):
             return None
         for other in self.sites:
             if other.block is not site.block or other.is_star or not self._gives(other, target):
                 continue
             if pragma and self._pragma(other) != pragma:
                 continue
-            if not self.is_emptied(other) and self._reaches(other, site):
+            if not self.is_emptied(other) and self.reaches(other, site):
                 return other
         return None
+
+    def _has_one_each(self, site: Site, target: str) -> bool:
+        """Whether the run gives each name that it takes from `target` a statement of its own."""
+        own = [s for s in self.sites if s.block is site.block and s.target == target]
+        return len(own) > 1 and all(len(s.names) == 1 for s in own)
 
     def _gives(self, site: Site, target: str) -> bool:
         """Whether the statement, as changed so far, imports from `target`."""
         return site.is_from and self.target_of(site) == target
 
-    def _reaches(self, other: Site, site: Site) -> bool:
+    def reaches(self, other: Site, site: Site) -> bool:
         """Whether a name imported at `other` is bound wherever it is at `site`.
 
         `other` stands before it, or only imports stand between.
@@ -259,7 +271,7 @@ class ImportEditor:
 
     def _made_for(self, site: Site, target: str) -> _New | None:
         for other, new in self._made:
-            if other.block is site.block and new.target == target and self._reaches(other, site):
+            if other.block is site.block and new.target == target and self.reaches(other, site):
                 return new
         return None
 
@@ -279,16 +291,23 @@ class ImportEditor:
         self._made.append((site, new))
         place = Place(site)
         if not self.sorter and site.alone:
-            sites = [other for other in self.sites if other.block is site.block]
-            run = Run(self.module, sites, self._spelled, self.style)
             plain = new.module is None
-            place = run.place_beside(site, new.module or new.names[0].name, plain=plain)
+            name = new.module or new.names[0].name
+            first = new.names[0].name
+            place = self._run(site).place_beside(site, name, plain=plain, first=first)
+        self._put(place, site.indent, new)
+
+    def _put(self, place: Place, indent: str, new: _New) -> None:
         if place.offset is not None:
-            self._inserted.append((place.offset, site.indent, new))
+            self._inserted.append((place.offset, indent, new))
         elif place.above:
             self._of(place.site).above.append(new)
         else:
             self._of(place.site).below.append(new)
+
+    def _run(self, site: Site) -> Run:
+        sites = [other for other in self.sites if other.block is site.block]
+        return Run(self.module, sites, self._spelled, self.style)
 
     def _spelled(self, site: Site) -> str | None:
         changes = self._changes.get(id(site.node))
@@ -298,6 +317,12 @@ class ImportEditor:
 
     def finish(self, edits: Edits) -> None:
         """Render every changed statement. Statements that lost all names are deleted."""
+        for site in self.sites:
+            changes = self._changes.get(id(site.node))
+            if changes is not None and changes.moved_to is not None:
+                text = self._remaining(site, changes)
+                new = _New(changes.target, changes.module, list(site.names), {}, None, text)
+                self._put(changes.moved_to, site.indent, new)
         for offset, indent, new in self._inserted:
             edits.insert(offset, indent + self._new(indent, new) + self.module.newline)
         for site in self.sites:
@@ -307,7 +332,7 @@ class ImportEditor:
 
     def _render(self, site: Site, changes: _Changes, edits: Edits) -> None:
         lines = [self._new(site.indent, new) for new in _in_order(changes.above)]
-        remaining = self._remaining(site, changes)
+        remaining = None if changes.moved_to else self._remaining(site, changes)
         lines += [] if remaining is None else [remaining]
         lines += [self._new(site.indent, new) for new in _in_order(changes.below)]
         if lines:
@@ -345,6 +370,8 @@ class ImportEditor:
         return text
 
     def _new(self, indent: str, new: _New) -> str:
+        if new.text is not None:
+            return new.text
         return render_import(
             new.module,
             new.names,

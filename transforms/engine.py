@@ -85,8 +85,10 @@ class _Engine:
             self._finish_documents()
             self._set_authored()
             self._check_packages()
-            self._check_modules()
-            check_cycles(self.move, self.tree, self.after, self.created, self.names)
+            checked = self._check_modules()
+            modules = [document.module for document in (*self.documents.values(), *checked)]
+            parsed = {module.data: module.tree for module in modules}
+            check_cycles(self.move, self.tree, self.after, self.created, self.names, parsed)
         changed = self._format()
         self._apply_authored_edits()
         return self._outcome(changed)
@@ -305,8 +307,8 @@ class _Engine:
                     self.plan.place(group.spec.line),
                 )
 
-    def _check_modules(self) -> None:
-        """Every source and destination as the move leaves it can still be imported."""
+    def _check_modules(self) -> list[Document]:
+        """Every source and destination as the move leaves it, which can still be imported."""
         originals: dict[str, list[Document]] = {}
         for source in self.move.sources:
             originals.setdefault(source.after.path, []).append(source.document)
@@ -315,12 +317,15 @@ class _Engine:
             if group.located.path in self.documents:
                 found.append(self.documents[group.located.path])
             found.append(group.source.document)
+        checked = []
         for path, documents in sorted(originals.items()):
             blob = self.after.get(path)
             if blob is not None:
                 package = self.names.package_of(path)
                 document = Document(path, blob.data, package, sorter=self.sorter)
                 check_module(document, documents)
+                checked.append(document)
+        return checked
 
     # Authored text and formatters
 

@@ -17,7 +17,7 @@ formatters = "none"
 [[source]]
 module = "pkg.mono"
 [[destination]]
-module = "pkg.sub.core"
+module = "pkg.core"
 symbols = ["X"]
 """
 FILES = {
@@ -49,7 +49,7 @@ def test_a_whole_file_lands(name: str, path: str) -> None:
 
 EDITED = {
     "by dotted name, after the move": ('file = "pkg.mono"', "Y = 2", "pkg/mono.py", b"z\n"),
-    "a new module, by dotted name": ('file = "pkg.sub.core"', "X = 1", "pkg/sub/core.py", b"z\n"),
+    "a new module, by dotted name": ('file = "pkg.core"', "X = 1", "pkg/core.py", b"z\n"),
     "by path": ('path = "LICENSE"', "Free.", "LICENSE", b"z\n"),
     "by a path that could be a dotted name": (
         'file = "README.md"', "me.", "README.md", b"Read\r\nz\r\n",
@@ -69,7 +69,7 @@ REFUSED = {
         "file = 'notes.md'\ntext = ''", "unknown-module", 'write `path = "notes.md"`',
     ),
     "a file that exists": ("path = 'LICENSE'\ntext = ''", "clash", "Author an edit of it instead"),
-    "a file that the move creates": ("file = 'pkg/sub/core.py'\ntext = ''", "clash", "an edit"),
+    "a file that the move creates": ("file = 'pkg/core.py'\ntext = ''", "clash", "an edit"),
     "an edit of nothing": ("path = 'none'\nold = 'a'\nnew = 'b'", "unknown-file", "with `text`"),
     "an edit of what is not there": (
         "path = 'LICENSE'\nold = 'z'\nnew = 'b'", "edit-not-unique", "Quote the text exactly",

@@ -113,7 +113,7 @@ _EVERY_KIND = f"""
 class C({_LONG}, k=None): x: int = ({_LONG}); global y; import b as c
 def f({_LONG}, *, d=1, **e): return lambda *b, c=1: ({_LONG})
 match a, ({_LONG}):
-    case None | True | False | -1 | 1.5j | "a" | b"b" | ...: ({_LONG})
+    case None | True | False | -1 | 1.5j | "a" | b"b": ({_LONG})
     case [{_LONG}, *rest] if ({_LONG}): pass
     case D({_LONG}, k=None) | {{"k": True, **rest}} as e: pass
 async def g():

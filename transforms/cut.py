@@ -115,15 +115,10 @@ class Cut:
         return target, self._spell(target)
 
     def _spell(self, target: str) -> str:
-        package = self.source.after.package
-        relative = absolute = 0
         top = self.source.located.dotted.partition(".")[0]
-        for site in self.document.editor.sites:
-            if site.is_relative:
-                relative += 1
-            elif site.target and site.target.partition(".")[0] == top:
-                absolute += 1
-        return (relative_name(package, target) or target) if relative > absolute else target
+        if self.document.spells_relatively(top):
+            return relative_name(self.source.after.package, target) or target
+        return target
 
     def _first_use(self, name: str) -> int | None:
         """The offset of the first statement that looks the name up, wherever it runs."""
@@ -155,7 +150,7 @@ class Cut:
         self.document.edits.insert_block(offset, Block(text, 2, after))
 
     def leftovers(self) -> list[int]:
-        """Remaining statements that are more than imports, strings, `__all__` and copied helpers."""
+        """Remaining statements other than imports, strings, `__all__` and copied helpers."""
         copied = {index for group in self._groups() for index in group.copied}
         found = []
         for index in self.remaining:
@@ -178,7 +173,8 @@ class Cut:
                 statement = self.symbols.statements[left[0]]
                 raise Refusal(
                     "not-empty",
-                    f"`{self.source.located.path}` is to be deleted, but this statement stays in it.",
+                    f"`{self.source.located.path}` is to be deleted, but this statement "
+                    "stays in it.",
                     next_step='Move it too, or drop `emptied = "delete"`.',
                     place=self.source.place(statement.line),
                 )

@@ -150,11 +150,11 @@ def _tail_text(
             if piece.text in seen:
                 continue
             seen.add(piece.text)
-            gap = module.blank_lines_before(module.statements[piece.index].block_start)
             if not text:
-                text = newline * (max(1, gap) if has_head else 0)
+                text = newline if has_head else ""
             else:
-                text += newline * gap
+                start = module.statements[piece.index].block_start
+                text += newline * module.blank_lines_before(start)
             text += with_newlines(piece.text, newline) + newline
     return text
 

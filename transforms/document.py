@@ -95,6 +95,8 @@ class Document:
             self._import_for_type_checking(wanted)
             return
         site = self.statement_from(wanted.target, before, wanted.pragma)
+        if site is None and wanted.pragma is None:
+            site = self._one_of_its_module(wanted.target, before)
         if site is None and self.sorter and wanted.pragma is None:
             last = self.head.last_import(wanted.spelled, before)
             site = next((s for s in self.editor.sites if s.node is last), None)
@@ -103,6 +105,32 @@ class Document:
                 self._wanted.append((wanted, before))
         else:
             self.editor.add(site, wanted.target, wanted.spelled, wanted.name, None)
+
+    def _has_one_each(self, target: str) -> bool:
+        """Whether names taken from `target` have statements of their own."""
+        return self.style.one_name_per_statement or self.editor.has_one_each(
+            self.module.tree.body, target
+        )
+
+    def spells_relatively(self, top: str) -> bool:
+        """Whether imports of the package `top` are mostly spelled with dots in this file."""
+        relative = sum(site.is_relative for site in self.editor.sites)
+        absolute = sum(
+            not site.is_relative and (site.target or "").partition(".")[0] == top
+            for site in self.editor.sites
+        )
+        return relative > absolute
+
+    def _one_of_its_module(self, target: str, before: int | None) -> Site | None:
+        """A statement that a new one stands near, where each name has a statement of its own."""
+        if not self._has_one_each(target):
+            return None
+        for site in self.editor.sites:
+            if site.guards or site.is_star or not site.alone or self.editor.is_emptied(site):
+                continue
+            if self.editor.target_of(site) == target and (before is None or site.start < before):
+                return site
+        return None
 
     def import_plain(self, name: ImportedName, *, before: int | None = None) -> None:
         """`import NAME` at module level, unless it is there."""
@@ -132,7 +160,7 @@ class Document:
 
         With a `pragma`, only one that carries it.
         """
-        if self.style.one_name_per_statement:
+        if self._has_one_each(target):
             return None
         for site in self.editor.sites:
             if site.guards or site.is_star or not site.alone:

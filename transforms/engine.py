@@ -24,7 +24,8 @@ from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters, no_formatters
 from transforms.imports import Shrink
-from transforms.landing import refuse_blocked, refuse_without_init
+from transforms.intent import check_roots, check_targets
+from transforms.landing import refuse_anchors, refuse_blocked, refuse_without_init
 from transforms.loading import check_cycles
 from transforms.move import Group, SourceState, resolve_move
 from transforms.names import Names
@@ -71,6 +72,7 @@ class _Engine:
 
     def run(self) -> Outcome:
         with self._phase("parse"):
+            check_roots(self.plan, self.tree)
             self.move = resolve_move(self.plan, self.names, self.open)
             self.authored = authored_blobs(self.plan, self.names, self.tree)
             self._note_packages()
@@ -84,6 +86,7 @@ class _Engine:
             self._finish_sources(self._rewrite_callers(callers))
             self._finish_documents()
             self._set_authored()
+            check_targets(self.plan, self.move, self.tree, self.after)
             self._check_packages()
             checked = self._check_modules()
             modules = [document.module for document in (*self.documents.values(), *checked)]
@@ -193,6 +196,7 @@ class _Engine:
 
     def _create(self, path: str, groups: list[Group]) -> None:
         refuse_blocked(groups[0], self.move, self.tree)
+        refuse_anchors(groups, self.move)
         preambles = [self._derive(group, None) for group in groups]
         self.definitions.check_agreement(groups, preambles)
         self.after[path] = Blob(compose(groups, preambles, sorter=self.sorter), REGULAR)

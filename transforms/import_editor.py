@@ -193,6 +193,8 @@ class ImportEditor:
                 changes.added.append(name)
                 changes.added_comments.update(comments)
             return
+        if self._is_made(site, target, name):
+            return
         made = self._made_for(site, target)
         if made is None:
             self._make(site, _New(target, spelled, [name], dict(comments), pragma))
@@ -237,7 +239,7 @@ class ImportEditor:
 
         One that carries another `# noqa` than `pragma` is no place for the name; "" is any.
         """
-        if self.style.one_name_per_statement or self._has_one_each(site, target):
+        if self.style.one_name_per_statement or self.has_one_each(site.block, target):
             return None
         for other in self.sites:
             if other.block is not site.block or other.is_star or not self._gives(other, target):
@@ -248,9 +250,9 @@ class ImportEditor:
                 return other
         return None
 
-    def _has_one_each(self, site: Site, target: str) -> bool:
-        """Whether the run gives each name that it takes from `target` a statement of its own."""
-        own = [s for s in self.sites if s.block is site.block and s.target == target]
+    def has_one_each(self, block: Sequence[ast.stmt], target: str) -> bool:
+        """Whether a block gives each name that it takes from `target` a statement of its own."""
+        own = [s for s in self.sites if s.block is block and s.target == target]
         return len(own) > 1 and all(len(s.names) == 1 for s in own)
 
     def _gives(self, site: Site, target: str) -> bool:
@@ -269,7 +271,16 @@ class ImportEditor:
             isinstance(node, (ast.Import, ast.ImportFrom)) for node in between
         )
 
+    def _is_made(self, site: Site, target: str, name: ImportedName) -> bool:
+        return any(
+            other.block is site.block and new.target == target and name in new.names
+            and self.reaches(other, site)
+            for other, new in self._made
+        )  # fmt: skip
+
     def _made_for(self, site: Site, target: str) -> _New | None:
+        if self.style.one_name_per_statement or self.has_one_each(site.block, target):
+            return None
         for other, new in self._made:
             if other.block is site.block and new.target == target and self.reaches(other, site):
                 return new
@@ -415,7 +426,11 @@ class ImportEditor:
 
 
 def _in_order(made: list[_New]) -> Iterator[_New]:
-    yield from sorted(made, key=lambda new: (new.module or "", new.names[0].name))
+    yield from sorted(made, key=lambda new: (new.module or "", *_folded(new.names[0].name)))
+
+
+def _folded(name: str) -> tuple[str, str]:
+    return name.lower(), name
 
 
 def _skip_blanks(text: str, offset: int) -> int:

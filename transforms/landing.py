@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from transforms.changes import Blob
 from transforms.errors import Place, Refusal
 from transforms.move import Group, Move
 from transforms.outcome import Note
 from transforms.tree import Tree
+
+
+def refuse_anchors(groups: Sequence[Group], move: Move) -> None:
+    """A module that is not there yet has no symbol to land beside."""
+    for group in groups:
+        anchor = group.spec.before or group.spec.after
+        if anchor:
+            raise Refusal(
+                "unknown-anchor",
+                f"`{group.located.dotted}` does not exist yet, so there is no `{anchor}` in it.",
+                next_step="Order the symbols by their place in `symbols`, and drop the anchor.",
+                place=move.plan.place(group.spec.line),
+            )
 
 
 def refuse_blocked(group: Group, move: Move, tree: Tree) -> None:

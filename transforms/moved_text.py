@@ -11,7 +11,7 @@ from transforms.import_editor import ImportEditor
 from transforms.import_sites import Site
 from transforms.imports import ImportStatement, Shrink
 from transforms.module import Statement
-from transforms.names import Located, relative_name
+from transforms.names import Located, respelled_relative
 
 
 def moved_text(document: Document, statement: Statement, destination: Located) -> str:
@@ -41,7 +41,9 @@ def rebase(editor: ImportEditor, site: Site, destination: Located) -> None:
     node = site.node
     if not isinstance(node, ast.ImportFrom) or not node.level or site.target is None:
         return
-    spelled = relative_name(destination.package, site.target) or site.target
+    spelled = respelled_relative(
+        editor.package, destination.package, node.level, node.module, site.target
+    )
     if spelled != "." * node.level + (node.module or ""):
         own = next(other for other in editor.sites if other.node is node)
         editor.respell(own, spelled)

@@ -245,6 +245,17 @@ def resolve_import(package: str, level: int, module: str | None) -> str | None:
     return ".".join([*base, *([module] if module else [])])
 
 
+def respelled_relative(here: str, there: str, level: int, module: str | None, target: str) -> str:
+    """How a relative import of package `here` is spelled in package `there`.
+
+    As it is where the package is the same, also if it climbs further than it must; else relative
+    where the two share a package, else by the whole name.
+    """
+    if here == there:
+        return "." * level + (module or "")
+    return relative_name(there, target) or target
+
+
 def relative_name(package: str, target: str) -> str | None:
     """`target` as a relative import inside `package` spells it; `None` if they share no package."""
     here = package.split(".") if package else []

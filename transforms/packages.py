@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from transforms.changes import Blob
@@ -31,7 +32,9 @@ def export_names(package: Package, engine: _Engine) -> None:
     data = with_newlines(_fresh(homes, package), newline).encode() if made is None else made.data
     document = Document(located.path, data, located.dotted, sorter=engine.sorter, style=style)
     if made is None:
-        _import(document, located, homes, relative=False)
+        top = located.dotted.partition(".")[0]
+        relative = any(s.document.spells_relatively(top) for s in engine.move.sources)
+        _import(document, located, homes, relative=relative)
     else:
         _extend(document, located, homes, package)
     engine.after[located.path] = Blob(document.finish(), 0o100644)
@@ -102,13 +105,19 @@ def _add_to_all(document: Document, names: list[str]) -> None:
         elements = node.value.elts
         for name in names:
             values = [e.value for e in elements if isinstance(e, ast.Constant)]
+            key = _key_of([v for v in values if isinstance(v, str)])
             position = next(
-                (i for i, v in enumerate(values) if isinstance(v, str) and v > name), None
+                (
+                    i
+                    for i, v in enumerate(values)
+                    if key and isinstance(v, str) and key(v) > key(name)
+                ),
+                None,
             )
             if not elements:
                 offset = module.span(node.value)[0] + 1
                 document.edits.insert(offset, f'"{name}"')
-            elif position is not None and values == sorted(values, key=str):
+            elif position is not None:
                 start, _ = module.span(elements[position])
                 document.edits.insert(start, f'"{name}"' + _separator(document, node.value))
             else:
@@ -118,6 +127,12 @@ def _add_to_all(document: Document, names: list[str]) -> None:
     text = "__all__ = [" + ", ".join(f'"{name}"' for name in names) + "]"
     if names:
         document.edits.insert(len(module.text), module.newline + text + module.newline)
+
+
+def _key_of(values: list[str]) -> Callable[[str], str] | None:
+    """The order that the names of an `__all__` follow: by case, without case, or none."""
+    orders: tuple[Callable[[str], str], ...] = (str, str.lower)
+    return next((key for key in orders if values == sorted(values, key=key)), None)
 
 
 def _separator(document: Document, value: ast.List | ast.Tuple) -> str:

@@ -21,7 +21,7 @@ from transforms.imports import ImportedName, Shrink
 from transforms.module import Statement
 from transforms.move import Group, Move, SourceState
 from transforms.moved_text import moved_text, respelled
-from transforms.names import Located, relative_name
+from transforms.names import Located, relative_name, respelled_relative
 from transforms.needs import Needs, dotted_imports, reached_modules
 from transforms.symbols import ImportedBinding, Symbols, is_future
 
@@ -181,15 +181,8 @@ class _Deriver:
         return target
 
     def _uses_relative(self) -> bool:
-        """Whether the source imports from its own package with dots, more often than by name."""
         top = self.source.located.dotted.partition(".")[0]
-        relative = absolute = 0
-        for site in self.document.editor.sites:
-            if site.is_relative:
-                relative += 1
-            elif site.target and site.target.partition(".")[0] == top:
-                absolute += 1
-        return relative > absolute
+        return self.document.spells_relatively(top)
 
     def _from_stars(self) -> None:
         """A name that the file binds nowhere may come from any star import.
@@ -265,8 +258,12 @@ class _Deriver:
             text = statement.without(gone, rule or Shrink.COLLAPSE) or ""
         elif rule is not None:
             text = statement.laid_out(rule)
-        if site.is_relative and site.target is not None:
-            spelled = relative_name(self.destination.package, site.target) or site.target
+        node = site.node
+        if isinstance(node, ast.ImportFrom) and node.level and site.target is not None:
+            spelled = respelled_relative(
+                self.document.package, self.destination.package, node.level, node.module,
+                site.target,
+            )  # fmt: skip
             if spelled != statement.module:
                 text = respelled(text, spelled, self.document)
         return text

@@ -35,6 +35,9 @@ def text_paths(paths: Iterable[str]) -> list[str]:
     return found
 
 
+_PLAN = re.compile(r"(?ms)\A(?:#[^\n]*\n|\s)*format *= *1\b.*^\[\[source\]\]")
+
+
 @dataclass(slots=True)
 class TextResult:
     """The new bytes of a file, and what was done."""
@@ -95,7 +98,9 @@ class Texts:
         return "".join([*parts, text[position:]])
 
     def _notes(self, path: str, text: str) -> Iterator[Note]:
-        """At most one note a line."""
+        """At most one note a line. A plan names sources by its nature: nothing to look at."""
+        if path.endswith(".toml") and _PLAN.search(text):
+            return
         kind = "notebook" if path.lower().endswith(".ipynb") else "text"
         noted: set[int] = set()
         for found in sorted(

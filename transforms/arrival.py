@@ -28,13 +28,15 @@ def extend(document: Document, groups: Sequence[Group], preambles: Sequence[Prea
         _check_names_free(document, group, preamble)
         for wanted in preamble.wanted:
             document.import_name(wanted)
+            if not wanted.type_checking:
+                document.drop_checked(wanted.name.asname or wanted.name.name)
         for piece in preamble.head:
             add_piece(document, piece, group)
         if preamble.tail:
             _add_helpers(document, group, preamble)
         if group.body:
             offset, above, below = _landing(document, group)
-            before, after = landing_gaps(document, group, above, below)
+            before, after = landing_gaps(document, group, offset, above, below)
             document.edits.insert_block(offset, Block(body_text(group, newline), before, after))
 
 

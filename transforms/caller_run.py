@@ -14,7 +14,7 @@ from transforms.candidates import PYTHON
 from transforms.cut import Cut
 from transforms.document import Document
 from transforms.errors import Place, Refusal
-from transforms.move import Move
+from transforms.move import Move, SourceState
 from transforms.names import Names
 from transforms.outcome import Edit, Note
 from transforms.plan import Plan
@@ -73,6 +73,28 @@ class CallerRun:
             self._note_stub(cut)
             self._rewrite_source(cut)
         return self.result
+
+    def settle(self, source: SourceState) -> bytes | None:
+        """A source as a caller of all sources, itself included, before anything leaves it.
+
+        So code that will move names what moves with it, or elsewhere, by its new home already.
+        Gives the new bytes; None if nothing changes.
+        """
+        module = source.document.module
+        path = source.located.path
+        if not any(other.located.last in module.text for other in self.around.move.sources):
+            return None
+        document = Document(
+            path, module.data, source.document.package, sorter=source.document.sorter
+        )
+        caller = self._caller(path, document)
+        rewrite_caller(caller)
+        Strings(caller).rewrite()
+        data = document.finish()
+        if data == module.data:
+            return None
+        self._log(path, caller)
+        return data
 
     def _note_stub(self, cut: Cut) -> None:
         path = cut.source.located.path

@@ -328,31 +328,61 @@ def _check_rebinding(source: SourceState) -> None:
 
 
 def _check_histories(source: SourceState) -> None:
-    """What reads a name between two of its bindings, or one that is deleted, stays with it."""
+    """A statement that reads a name at import sees it in the state that it saw before the move.
+
+    The module that has the name runs as a whole before one that imports it from there.
+    """
     symbols, order = source.symbols, source.order
-    for name, events in sorted(order.histories().items()):
-        owners = {source.cut.get(index) for index in events}
-        deleted = any(
-            binding.kind == "delete" and index == events[-1]
-            for index, binding in symbols.bindings.get(name, [])
-        )
-        between = range(events[0] + 1, events[-1])
-        for index in range(len(symbols.statements)) if deleted else between:
+    readers = order.readers()
+    for name in sorted(symbols.defined):
+        effects = order.effects(name)
+        sides = {source.cut.get(index) for index in effects}
+        if len(effects) < 2 or len(sides | {source.cut.get(i) for i in readers.get(name, [])}) < 2:
+            continue
+        for index in readers.get(name, []):
             side = source.cut.get(index)
-            if index in events or owners == {side} or _has_copy(side, name):
-                continue
-            used = name in symbols.uses([index]) if deleted else name in order.read_at_import(index)
-            if not used:
-                continue
-            what = "deleted" if deleted else "bound or changed"
-            raise Refusal(
-                "order",
-                f"`{name}` is {what} again on line {symbols.statements[events[-1]].line}; this "
-                "statement reads it when the module is imported, and across the cut it could not "
-                "see what it saw.",
-                next_step=f"Move `{name}` and all that reads it together, or leave them.",
-                place=source.place(symbols.statements[index].line),
-            )
+            for other in sorted(sides - {side}, key=lambda group: group is None):
+                if not (_has_copy(side, name) or _has_copy(other, name)):
+                    parted = [e for e in effects[1:] if source.cut.get(e) is other]
+                    _check_parted(source, name, index, parted, other)
+    for name, places in sorted(symbols.bindings.items()):
+        for index, binding in places:
+            if binding.kind == "delete" and index == order.events(name)[-1]:
+                _check_deleted(source, name, index)
+
+
+def _check_parted(
+    source: SourceState, name: str, index: int, effects: list[int], other: Group | None
+) -> None:
+    """Refuse if what changes a name lands in another module than a reader, and in another order."""
+    owner, side = source.moved.get(name), source.cut.get(index)
+    for effect in effects:
+        if owner is other and effect < index:
+            continue  # it ran before, and the reader now imports the module where it does
+        if owner is side and owner is not other and index < effect:
+            continue
+        _refuse_history(source, name, index, effect, "bound or changed")
+
+
+def _check_deleted(source: SourceState, name: str, deleting: int) -> None:
+    """What a module deletes again cannot be imported from it."""
+    owner = source.moved.get(name)
+    for statement in source.symbols.statements:
+        index = statement.index
+        side = source.cut.get(index)
+        if side is not owner and not _has_copy(side, name) and name in source.symbols.uses([index]):
+            _refuse_history(source, name, index, deleting, "deleted")
+
+
+def _refuse_history(source: SourceState, name: str, index: int, event: int, what: str) -> None:
+    line = source.symbols.statements[event].line
+    raise Refusal(
+        "order",
+        f"`{name}` is {what} on line {line}; this statement reads it when the module is imported, "
+        "and across the cut it would not see it as it did.",
+        next_step=f"Move `{name}` and all that reads and changes it together, or leave them.",
+        place=source.place(source.symbols.statements[index].line),
+    )
 
 
 def _has_copy(group: Group | None, name: str) -> bool:
@@ -367,11 +397,11 @@ def _check_positions(groups: list[Group]) -> None:
     for place, (group, index) in enumerate(landing):
         source = group.source
         for name in sorted(source.order.read_at_import(index)):
-            for event in source.order.events(name):
+            for event in source.order.effects(name):
                 there = position.get((id(source), event))
                 if there is None or event == index or (event < index) == (there < place):
                     continue
-                if event < index or source.order.events(name)[0] < index:
+                if event < index or source.order.effects(name)[0] < index:
                     _refuse_position(source, index, name, above=event < index)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from transforms.edits import Block, Edits, Rank
+from transforms.errors import Place
 from transforms.heads import Head
 from transforms.import_comments import drop_comments
 from transforms.import_editor import ImportEditor
@@ -19,6 +20,7 @@ from transforms.import_runs import section_of, statement_key
 from transforms.import_sites import Site, is_type_checking
 from transforms.imports import ImportedName, ImportStyle, render_import
 from transforms.module import Module, Statement
+from transforms.names import refuse_unimportable
 from transforms.style import infer_style
 from transforms.symbols import Symbols
 
@@ -82,6 +84,7 @@ class Document:
         if self._type_checking:
             self._create_type_checking_block()
         self._place_new()
+        self._drop_empty_guards()
         drop_comments(self.module, self.editor, self.edits)
         self.editor.finish(self.edits)
         return self.module.encode(self.edits.apply())
@@ -91,6 +94,7 @@ class Document:
 
         `before` is the offset of the first use: what stands behind it does not count.
         """
+        refuse_unimportable(wanted.spelled, Place(self.path, 1))
         if wanted.type_checking:
             self._import_for_type_checking(wanted)
             return
@@ -205,7 +209,31 @@ class Document:
         ]
         text = "if TYPE_CHECKING:" + newline + "".join(lines)
         offset = self.head.end
-        self.edits.insert_block(offset, Block(text, 1, self._gap_after(offset), Rank.TYPE_CHECKING))
+        self.edits.insert_block(offset, Block(text, 1, self.gap_after(offset), Rank.TYPE_CHECKING))
+
+    def drop_checked(self, name: str) -> None:
+        """Take a name out of the imports for type checkers: it is imported at run time now."""
+        for site in self.type_checking_guard():
+            for item in site.names:
+                if (item.asname or item.name) == name:
+                    self.editor.remove(site, item)
+
+    def _drop_empty_guards(self) -> None:
+        """An `if TYPE_CHECKING:` that lost all its imports goes, and so does its own import."""
+        dropped = sum(
+            prune(self, statement, set())
+            for statement in self.symbols.statements
+            if is_type_checking(statement.node) and not self.edits.is_deleted(statement.start)
+        )
+        scope = self.module.scopes.module
+        name = ImportedName("TYPE_CHECKING")
+        if not dropped or self._type_checking:
+            return
+        if len(self.module.scopes.of(scope, name.name)) > dropped:
+            return
+        for site in self.editor.sites:
+            if site.is_from and not site.guards and name in site.names:
+                self.editor.remove(site, name)
 
     def _grouped(
         self, wanted: Sequence[Wanted], indent: str, before: int | None = None
@@ -273,7 +301,7 @@ class Document:
                 text += newline * self._gap_between(statements[number - 1], new)
             text += new.text + newline
         offset = self.head.header_end
-        block = Block(text, 1 if offset else 0, self._gap_after(offset), Rank.IMPORTS)
+        block = Block(text, 1 if offset else 0, self.gap_after(offset), Rank.IMPORTS)
         self.edits.insert_block(offset, block)
 
     def _section(self, new: _New) -> int:
@@ -295,8 +323,8 @@ class Document:
             ignore_case=style.ignore_module_case,
         )
 
-    def _gap_after(self, offset: int) -> int:
-        """Blank lines between new imports at `offset` and what will follow them."""
+    def gap_after(self, offset: int) -> int:
+        """Blank lines between new imports or guards at `offset` and what will follow them."""
         module = self.module
         for statement in self.symbols.statements:
             start = statement.block_start

@@ -42,6 +42,7 @@ from transforms.outcome import (
 from transforms.packages import export_names
 from transforms.plan import Plan
 from transforms.preamble import Context, Preamble, derive
+from transforms.remarks import remarks
 from transforms.soundness import check_module
 from transforms.tree import OverlayTree, Tree
 
@@ -77,6 +78,7 @@ class _Engine:
             self.authored = authored_blobs(self.plan, self.names, self.tree)
             self._note_packages()
         with self._phase("resolve"):
+            self._settle_sources()
             self.cuts = [Cut(source, self.move) for source in self.move.sources]
             self.definitions = Definitions(self.tree, self.names, self.move, self.authored)
             self._compose_destinations()
@@ -144,6 +146,25 @@ class _Engine:
             rule = self._shrink_of(document.path, site.target)
             if rule is not None:
                 document.editor.shrink[id(site.node)] = rule
+
+    def _settle_sources(self) -> None:
+        """Let code that will move name other moved symbols by their new homes, before it moves."""
+        cuts = [Cut(source, self.move) for source in self.move.sources]
+        run = CallerRun(self.plan, self.tree, self.names, self.move, cuts, self.open)
+        changed = False
+        for source in self.move.sources:
+            data = run.settle(source)
+            if data is not None:
+                path = source.located.path
+                package = self.names.package_of(path)
+                self.documents[path] = Document(path, data, package, sorter=self.sorter)
+                self._set_shrink(self.documents[path])
+                changed = True
+        self.settled = run.result
+        if changed:
+            packages = self.move.package_names
+            self.move = resolve_move(self.plan, self.names, self.open)
+            self.move.package_names.update(packages)
 
     def _note_packages(self) -> None:
         """Names that a module turned package still offers, so that callers need no change."""
@@ -240,8 +261,18 @@ class _Engine:
 
     def _rewrite_callers(self, files: Mapping[str, bytes]) -> CallersResult:
         run = CallerRun(self.plan, self.tree, self.names, self.move, self.cuts, self.open)
+        run.result.external.update(self.settled.external)
         result = run.run(files)
-        self.summary.callers, self.summary.notes = result.edits, result.notes
+        for path, edits in self.settled.edits.items():
+            result.edits[path] = [*edits, *result.edits.get(path, [])]
+        self.summary.callers = result.edits
+        told = {(note.kind, note.message, note.place.excerpt) for note in self.settled.notes}
+        later = [
+            note
+            for note in result.notes
+            if (note.kind, note.message, note.place.excerpt) not in told
+        ]
+        self.summary.notes = [*self.settled.notes, *later, *remarks(self.move)]
         for path, data in result.texts.items():
             self.after[path] = Blob(data, self.tree.entries()[path])
         return result

@@ -73,20 +73,24 @@ def first_gap(module: Module, statement: Statement) -> int:
 
 
 def landing_gaps(
-    document: Document, group: Group, above: Statement | None, below: Statement | None
+    document: Document,
+    group: Group,
+    offset: int,
+    above: Statement | None,
+    below: Statement | None,
 ) -> tuple[int, int]:
-    """Blank lines above and below the symbols that land between two statements."""
+    """Blank lines above and below the symbols that land at an offset, between two statements."""
     module, source = document.module, group.source.document.module
     first, last = source.statements[group.body[0]], source.statements[group.body[-1]]
-    after = 0
+    after = max(1, module.blank_lines_before(offset)) if offset < len(module.text) else 0
     if below is not None:
         after = module.blank_lines_before(below.block_start)
         if last.is_definition or below.is_definition:
             after = max(after, module.definition_gap)
+    if first.is_definition or (above is not None and above.is_definition):
+        return module.definition_gap, after
     if above is None:
         return 1, after
-    if above.is_definition or first.is_definition:
-        return module.definition_gap, after
     if above.is_import:
         return first_gap(source, first), after
     return min(2, source.blank_lines_before(first.block_start)), after

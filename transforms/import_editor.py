@@ -23,6 +23,7 @@ from transforms.imports import (
     render_import,
 )
 from transforms.module import Module
+from transforms.names import refuse_unimportable
 
 _BLANK_LINE = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
 # What flake8 says of a star import alone: it does not go with a name that is imported instead.
@@ -155,6 +156,7 @@ class ImportEditor:
 
     def replace(self, site: Site, old: ImportedName, new: ImportedName) -> None:
         """Spell one name of a statement otherwise, in its place."""
+        self._check(site, new.name)
         self._of(site).replaced[old] = new
 
     def rename(self, site: Site, target: str, spelled: str) -> None:
@@ -162,6 +164,7 @@ class ImportEditor:
 
         Where its run is sorted and nothing will sort it afterwards, it takes its new place.
         """
+        self._check(site, spelled)
         changes = self._of(site)
         changes.module, changes.target = spelled, target
         if not self.sorter and site.alone:
@@ -179,6 +182,8 @@ class ImportEditor:
         In a statement that imports from there, else in a new one near `site`. `origin` is the
         statement that the name leaves.
         """
+        self._check(site, spelled)
+        self._check(site, name.name)
         comments: Mapping[ImportedName, NameComments] = {}
         pragma = None
         if origin is not None:
@@ -205,8 +210,13 @@ class ImportEditor:
 
     def add_plain(self, site: Site, name: ImportedName) -> None:
         """`import NAME` near `site`, unless its run has it."""
+        self._check(site, name.name)
         if not self.has_plain(site, name):
             self._make(site, _New(None, None, [name], {}, None))
+
+    def _check(self, site: Site, dotted: str) -> None:
+        if dotted != "*":
+            refuse_unimportable(dotted, self.module.place(site.line))
 
     def has_plain(self, site: Site, name: ImportedName) -> bool:
         """Whether the run of `site` has `import NAME`, or will have."""

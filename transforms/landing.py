@@ -41,6 +41,20 @@ def refuse_blocked(group: Group, move: Move, tree: Tree) -> None:
                 place=move.plan.place(group.spec.line),
             )
         parent = parent.rpartition("/")[0]
+    _refuse_hidden(group, move, tree)
+
+
+def _refuse_hidden(group: Group, move: Move, tree: Tree) -> None:
+    """A module hides a folder of its name that has no `__init__.py`, with all modules in it."""
+    folder = group.located.path.removesuffix(".py") + "/"
+    inside = next((p for p in tree.entries() if p.startswith(folder) and p.endswith(".py")), None)
+    if inside is not None:
+        raise Refusal(
+            "clash",
+            f"`{group.located.path}` would hide the folder `{folder}` with `{inside}`.",
+            next_step="Choose another destination, or give the folder an `__init__.py` first.",
+            place=move.plan.place(group.spec.line),
+        )
 
 
 def _becomes_package(path: str, move: Move) -> bool:

@@ -10,6 +10,10 @@ _CHANGING = frozenset(
     {"setattr", "delattr", "shuffle", "heapify", "heappush", "heappop", "heapreplace", "insort"}
     | {"insort_left", "insort_right", "update_wrapper", "register_type"}
 )
+_CONTAINER_METHODS = frozenset(
+    {"append", "appendleft", "extend", "insert", "remove", "pop", "popleft", "popitem", "clear"}
+    | {"update", "setdefault", "add", "discard", "sort", "reverse", "register", "setLevel"}
+)
 # Attributes of decorators that add what they decorate to their owner.
 _REGISTERING = frozenset({"register", "setter", "getter", "deleter", "add", "append", "impl"})
 
@@ -38,6 +42,33 @@ def changed_names(node: ast.stmt) -> Iterator[str]:
             yield from _stored(node.target)
         for child in _children(node):
             yield from changed_names(child)
+
+
+def roots_changed(node: ast.stmt) -> Iterator[ast.Name]:
+    """The names, anywhere inside a statement, of what it changes in place.
+
+    By stores, and by methods of containers; other methods, a logger's for one, are taken to change
+    nothing that is read.
+    """
+    for child in ast.walk(node):
+        targets: list[ast.expr] = []
+        if isinstance(child, (ast.Assign, ast.Delete)):
+            targets = list(child.targets)
+        elif isinstance(child, (ast.AugAssign, ast.AnnAssign)):
+            targets = [child.target]
+        elif isinstance(child, ast.Call):
+            function = child.func
+            if isinstance(function, ast.Attribute) and function.attr in _CONTAINER_METHODS:
+                targets = [function]
+            elif getattr(function, "attr", getattr(function, "id", "")) in _CHANGING:
+                targets = child.args[:1]
+        for target in targets:
+            for part in ast.walk(target) if isinstance(target, (ast.Tuple, ast.List)) else [target]:
+                root: ast.AST = part
+                while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
+                    root = root.func if isinstance(root, ast.Call) else root.value
+                if isinstance(root, ast.Name) and root is not part:
+                    yield root
 
 
 def is_main_guard(node: ast.stmt) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import posixpath
 import re
 from collections.abc import Sequence
@@ -195,6 +196,9 @@ class Names:
         for length in range(1, len(parts) + 1):
             if "/".join(parts[:length]) in self._packages:
                 return "/".join(parts[: length - 1])
+        for length in range(len(parts), 0, -1):
+            if not parts[length - 1].isidentifier():
+                return "/".join(parts[:length])  # no dotted name reaches over `my-tools`
         if not parts:
             return ""
         if by_use and len(parts) > 1:
@@ -229,6 +233,18 @@ class Names:
             next_step=f"{hint}Name a module of the tree, by path or by dotted name.".strip(),
             place=place,
         )
+
+
+def refuse_unimportable(dotted: str, place: Place | None) -> None:
+    """Refuse a module that no import statement can name: a part is no identifier, or a keyword."""
+    for part in dotted.lstrip(".").split("."):
+        if part and (not part.isidentifier() or keyword.iskeyword(part)):
+            raise Refusal(
+                "not-importable",
+                f"`{dotted}` cannot stand in an import statement: `{part}` is no name.",
+                next_step="Choose a destination that can be imported, or move what is used alone.",
+                place=place,
+            )
 
 
 def resolve_import(package: str, level: int, module: str | None) -> str | None:

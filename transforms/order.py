@@ -12,10 +12,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transforms.fixtures import is_fixture_use
+from transforms.mutations import roots_changed
 from transforms.scope_types import Reference, ScopeKind
 from transforms.symbols import Symbols
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What running a statement looks up at module level, and what its calls change there."""
+
+    read: frozenset[str]
+    changed: frozenset[str]
 
 
 @dataclass(eq=False, slots=True)
@@ -23,9 +32,10 @@ class Order:
     """The import-time order of one module."""
 
     symbols: Symbols
-    _read: dict[int, frozenset[str]] = field(default_factory=dict)
+    _runs_through: dict[int, _Run] = field(default_factory=dict)
     _called: dict[int, set[int]] = field(default_factory=dict)
     _events: dict[str, list[int]] | None = None
+    _effects: dict[str, list[int]] | None = None
 
     def events(self, name: str) -> list[int]:
         """The statements that bind, change or delete a name at import, in order."""
@@ -46,32 +56,69 @@ class Order:
         """Names with more than one event."""
         return {name: found for name, found in self._all_events().items() if len(found) > 1}
 
+    def effects(self, name: str) -> list[int]:
+        """The events of a name, and the statements that change it through what they call."""
+        if self._effects is None:
+            found = {other: set(events) for other, events in self._all_events().items()}
+            for statement in self.symbols.statements:
+                for changed in self._run(statement.index).changed:
+                    if changed in self.symbols.defined:
+                        found.setdefault(changed, set()).add(statement.index)
+            self._effects = {other: sorted(indices) for other, indices in found.items()}
+        return self._effects.get(name, [])
+
+    def readers(self) -> dict[str, list[int]]:
+        """Names, each with the statements that may look it up at import."""
+        found: dict[str, list[int]] = {}
+        for statement in self.symbols.statements:
+            for name in self.read_at_import(statement.index):
+                found.setdefault(name, []).append(statement.index)
+        return found
+
     def read_at_import(self, index: int) -> frozenset[str]:
         """Module-level names that running a statement may look up, through what it calls too."""
-        if index not in self._read:
-            self._read[index] = frozenset(self._follow(index))
-        return self._read[index]
+        return self._run(index).read
+
+    def _run(self, index: int) -> _Run:
+        if index not in self._runs_through:
+            self._runs_through[index] = self._follow(index)
+        return self._runs_through[index]
 
     def directly_read(self, index: int) -> frozenset[str]:
         """Module-level names that a statement itself looks up when it runs."""
         return frozenset(r.name for r in self.symbols.references[index] if self.runs_now(r))
 
-    def _follow(self, index: int) -> Iterator[str]:
+    def _follow(self, index: int) -> _Run:
         seen: set[int] = {index}
+        read: set[str] = set()
+        changed: set[str] = set()
         pending: list[Reference] = [
             reference for reference in self.symbols.references[index] if self.runs_now(reference)
         ]
         while pending:
             reference = pending.pop()
-            yield reference.name
+            read.add(reference.name)
             for target in self.symbols.defined.get(reference.name, []):
                 if target not in seen and self._runs(reference, target):
                     seen.add(target)
+                    changed |= self._changed_inside(target)
                     pending += [
                         found
                         for found in self.symbols.references[target]
                         if found.access == "load" and found.annotation in ("", "evaluated")
                     ]
+        return _Run(frozenset(read), frozenset(changed))
+
+    def _changed_inside(self, index: int) -> set[str]:
+        """Module-level names that the body of a definition re-binds or changes in place."""
+        references = self.symbols.references[index]
+        changed = {id(node) for node in roots_changed(self.symbols.statements[index].node)}
+        return {
+            reference.name
+            for reference in references
+            if id(reference.node) in changed
+            or (reference.deferred and reference.access in ("store", "delete"))
+        }
 
     def runs_now(self, reference: Reference) -> bool:
         """Whether a reference is looked up at import: also in a generator or key function."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from transforms.changes import Blob
 from transforms.document import Document, Wanted
+from transforms.edits import Block
 from transforms.errors import Refusal
 from transforms.imports import ImportedName
 from transforms.moved_text import with_newlines
@@ -124,9 +125,11 @@ def _add_to_all(document: Document, names: list[str]) -> None:
                 _, end = module.span(elements[-1])
                 document.edits.insert(end, _separator(document, node.value) + f'"{name}"')
         return
-    text = "__all__ = [" + ", ".join(f'"{name}"' for name in names) + "]"
-    if names:
-        document.edits.insert(len(module.text), module.newline + text + module.newline)
+    text = "__all__ = [" + ", ".join(f'"{name}"' for name in names) + "]" + module.newline
+    statements = document.symbols.statements
+    definition = bool(statements) and statements[-1].is_definition
+    gap = module.definition_gap if definition else 1
+    document.edits.insert_block(len(module.text), Block(text, gap, 0))
 
 
 def _key_of(values: list[str]) -> Callable[[str], str] | None:

@@ -23,6 +23,9 @@ def add_piece(document: Document, piece: Piece, group: Group, before: int | None
     """
     text = with_newlines(piece.text, document.module.newline)
     node = ast.parse(text).body[0]
+    if not is_type_checking(node):
+        for name in sorted(piece.binds):
+            document.drop_checked(name)
     if isinstance(node, ast.ImportFrom):
         _add_from(document, text, node, group, before)
     elif isinstance(node, ast.Import):
@@ -77,8 +80,8 @@ def _add_guard(document: Document, text: str, node: ast.stmt) -> None:
     for statement in document.symbols.statements:
         if document.symbols.binds(statement.index) & read:
             offset = max(offset, _below_guards(document, statement))
-    newline = document.module.newline
-    document.edits.insert_block(offset, Block(text + newline, 1, 1, Rank.HELPERS))
+    block = Block(text + document.module.newline, 1, document.gap_after(offset), Rank.HELPERS)
+    document.edits.insert_block(offset, block)
 
 
 def _below_guards(document: Document, statement: Statement) -> int:

@@ -67,8 +67,8 @@ import os
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from . import prices
 from .codec import pack, unpack
+from .prices import round_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -93,7 +93,7 @@ class Price(NamedTuple):
 
 def parse_price(text: str) -> Price:
     amount, _, currency = text.partition(" ")
-    return Price(prices.round_up(Decimal(amount)), currency)
+    return Price(round_up(Decimal(amount)), currency)
 
 
 class Cart:

@@ -85,8 +85,9 @@ def refuse_without_init(
     folder = path.rpartition("/")[0]
     while folder and folder != root:
         init = f"{folder}/__init__.py"
-        beside = _inits_beside(folder, root, tree)
-        if after.get(init) is None and not _holds_python(folder, tree) and any(beside):
+        is_bare = after.get(init) is None and not _holds_python(folder, tree)
+        beside = _inits_beside(folder, root, tree) if is_bare else []
+        if any(beside):
             if all(beside):
                 raise Refusal(
                     "no-init",

@@ -53,6 +53,7 @@ class Names:
         self._tree = tree
         self._given = sorted(roots, key=lambda root: (-len(root), root))  # the innermost first
         self.root: str | None = None
+        self._tops: dict[str, set[str]] = {}  # by root
 
     @cached_property
     def _paths(self) -> dict[str, int]:
@@ -158,11 +159,12 @@ class Names:
 
     def has_top(self, top: str) -> bool:
         """Whether a package or module of that name lies directly in the root."""
-        stem = posixpath.join(self.root or "", top)
-        return any(
-            path.startswith(f"{stem}/") or path in (f"{stem}.py", f"{stem}.pyi")
-            for path in self._paths
-        )
+        root = self.root or ""
+        if root not in self._tops:
+            start = len(root) + 1 if root else 0
+            below = (path[start:] for path in self._paths if _below(path, root))
+            self._tops[root] = {path.partition("/")[0].partition(".")[0] for path in below}
+        return top in self._tops[root]
 
     def _named(self, path: str, dotted: str, roots: Sequence[str]) -> bool:
         stem = dotted.replace(".", "/")

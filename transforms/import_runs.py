@@ -332,9 +332,12 @@ class _Seeker:
     def place(self, found: Sequence[Sequence[ImportNode]]) -> Insertion:
         near = [max(self.likeness(node) for node in group) for group in found]
         best = max(near)
+        mine = self.section(self.module)
+        if best == (0, 1) and mine == 2:
+            # Not of a package that the file imports already: third party goes before first party.
+            return self._within(found[near.index(best)])
         if best > (0, 0):
             return self._within(found[len(near) - 1 - near[::-1].index(best)])
-        mine = self.section(self.module)
         sections = [max(self.section(module_of(node)) for node in group) for group in found]
         if len(found) == 1 and len({self.section(module_of(node)) for node in found[0]}) > 1:
             return self._within(found[0])  # a file that does not divide its imports

@@ -35,6 +35,7 @@ ROWS = [
     ("undivided sections", "b", "import a\nimport c\n@from . import d\nfrom .b import e\n", 0, 0),
     ("its section", "json", "import os\n@\nimport torch\n\nfrom .a import b\n", 0, 0),
     ("third party", "torch", "import os\n\nimport numpy\n@\nfrom .a import b\n", 0, 0),
+    ("third party before first party", "a", "@from b import x\n\nfrom httpx import y\n", 0, 0),
     ("relative", ".b", "import os\n\nimport numpy\n\nfrom .a import b\n@", 0, 0),
     ("farther relatives first", "..a", "import os\n\n@from .a import b\nfrom .b import c\n", 0, 0),
     ("a new first section", "os", "@import numpy\nimport torch\n", 0, 1),

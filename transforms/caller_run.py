@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 
 from transforms.caller_context import Caller, Readings, Surroundings
 from transforms.callers import rewrite_caller
+from transforms.candidates import PYTHON
 from transforms.cut import Cut
 from transforms.document import Document
 from transforms.errors import Place, Refusal
-from transforms.move import Move
+from transforms.move import Move, SourceState
 from transforms.names import Names
 from transforms.outcome import Edit, Note
 from transforms.plan import Plan
 from transforms.strings import Strings
-from transforms.texts import Texts, text_paths
+from transforms.texts import Texts
 from transforms.tree import Tree
 
-_PYTHON = (".py", ".pyi")
 _SHEBANG = re.compile(rb"#!.*\bpython")
 
 
@@ -61,18 +61,40 @@ class CallerRun:
     def run(self, files: Mapping[str, bytes]) -> CallersResult:
         """Rewrite the files given, and then what stays in the sources."""
         for path, data in sorted(files.items()):
-            python = path.endswith(_PYTHON) or _SHEBANG.match(data) is not None
+            python = path.endswith(PYTHON) or _SHEBANG.match(data) is not None
             if self._is_left(path):
                 if python:
                     self._look_at_left(path, data)
             elif python:
                 self._rewrite(self._caller(path, self.open(path)), path)
-            elif text_paths([path]):
+            else:
                 self._rewrite_text(path, data)
         for cut in self.cuts:
             self._note_stub(cut)
             self._rewrite_source(cut)
         return self.result
+
+    def settle(self, source: SourceState) -> bytes | None:
+        """A source as a caller of all sources, itself included, before anything leaves it.
+
+        So code that will move names what moves with it, or elsewhere, by its new home already.
+        Gives the new bytes; None if nothing changes.
+        """
+        module = source.document.module
+        path = source.located.path
+        if not any(other.located.last in module.text for other in self.around.move.sources):
+            return None
+        document = Document(
+            path, module.data, source.document.package, sorter=source.document.sorter
+        )
+        caller = self._caller(path, document)
+        rewrite_caller(caller)
+        Strings(caller).rewrite()
+        data = document.finish()
+        if data == module.data:
+            return None
+        self._log(path, caller)
+        return data
 
     def _note_stub(self, cut: Cut) -> None:
         path = cut.source.located.path
@@ -112,9 +134,13 @@ class CallerRun:
             self.result.notes.append(Note("left alone", place, refusal.cause))
             return
         self.result.spared |= caller.result.external.keys()
-        for line in sorted({edit.line for edit in caller.result.edits}):
+        lines = {edit.line for edit in caller.result.edits}
+        for (dotted, _), place in caller.result.external.items():
+            if self.around.sources[dotted].spec.emptied == "delete" and place.line is not None:
+                lines.add(place.line)
+        for line in sorted(lines):
             place = document.module.place(line)
-            message = "Names what moved by its old module, and is under `leave`."
+            message = "Needs the old module for what moved, and is under `leave`."
             self.result.notes.append(Note("left alone", place, message))
 
     def _rewrite_text(self, path: str, data: bytes) -> None:

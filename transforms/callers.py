@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from transforms.caller_context import Caller, CallerResult
 from transforms.detours import note_bare_import, note_detours
 from transforms.document import prune
+from transforms.import_places import is_heading
 from transforms.import_sites import Site, is_type_checking
 from transforms.imports import ImportedName
 from transforms.module_uses import rewrite_module_uses
@@ -58,8 +59,12 @@ class _FromImport:
             elif route != dotted:
                 routes[name] = route
         here = [name for name, route in routes.items() if route == self.caller.dotted]
-        for name in here:
-            self._land(name)
+        if here and self.caller.document.path.endswith(".pyi"):
+            message = "What moved into the module itself is still imported by its stub."
+            self.caller.note("stub", self.site.line, message)
+        elif here:
+            for name in here:
+                self._land(name)
         away = {name: route for name, route in routes.items() if name not in here}
         if away:
             self._send(away)
@@ -90,11 +95,25 @@ class _FromImport:
             self.caller.log(self.site, [n for n, t in routes.items() if t == target], target)
 
     def _renamed(self, targets: list[str]) -> str | None:
-        """The target that takes the statement as it stands: one that none imports from yet."""
+        """The target that takes the statement as it stands: one that none imports from yet.
+
+        A statement with a comment of its own above it stays below it, and two statements from one
+        module stay two.
+        """
+        if self.editor.gains(self.site):
+            return None
+        if self._has_comment_above():
+            return targets[0]
         for target in targets:
-            if self.editor.existing(self.site, target) is None:
+            existing = self.editor.existing(self.site, target)
+            if existing is None or existing.target == self.site.target:
                 return target
         return None
+
+    def _has_comment_above(self) -> bool:
+        module, line = self.caller.document.module, self.site.line
+        above = module.line_text(line - 1).lstrip(" \t\f") if line > 1 else ""
+        return above.startswith("#") and not is_heading(above)
 
 
 def _drop_empty_guards(caller: Caller) -> None:
@@ -104,8 +123,10 @@ def _drop_empty_guards(caller: Caller) -> None:
     for statement in document.symbols.statements:
         if is_type_checking(statement.node) and not caller.is_frozen(statement.node):
             dropped += prune(document, statement, set())
+    if not dropped:
+        return
     references = document.module.scopes.of(document.module.scopes.module, "TYPE_CHECKING")
-    if not dropped or len(references) > dropped:
+    if len(references) > dropped:
         return
     name = ImportedName("TYPE_CHECKING")
     for site in document.editor.sites:

@@ -10,7 +10,7 @@ from transforms.move import Move
 from transforms.texts import PICKLES, text_paths
 from transforms.tree import Tree
 
-PYTHON = (".py", ".pyi")
+PYTHON = (".py", ".pyi", ".pyw")
 _DOTS = re.compile(rb"\bfrom[ \t]*\.+[ \t]*import\b")
 
 
@@ -19,7 +19,7 @@ def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
 
     Python files, scripts without a suffix, and texts in which tools look names up.
     """
-    needle = re.compile(_any_of(source.located.last for source in move.sources))
+    needle = re.compile(_any_of({source.located.last for source in move.sources}))
     entries = tree.entries()
     regular = [path for path, mode in entries.items() if mode in (REGULAR, EXECUTABLE)]
     own = {source.located.path for source in move.sources}
@@ -49,11 +49,19 @@ def _by_dots(tree: Tree, move: Move, python: Iterable[str]) -> list[str]:
 
 
 def _any_of(names: Iterable[str]) -> bytes:
-    return b"|".join(re.escape(name.encode()) for name in sorted(set(names)))
+    """Any of the names, in UTF-8, or as a file in Latin-1 would hold it."""
+    spelled = {name.encode() for name in names}
+    spelled |= {name.encode("latin-1", "ignore") for name in names if not name.isascii()}
+    return b"|".join(map(re.escape, sorted(spelled)))
+
+
+def _word(names: Iterable[str]) -> bytes:
+    """Any of the names where no other letter touches it; bytes beyond ASCII are letters."""
+    return rb"(?<![\w\x80-\xff])(?:" + _any_of(set(names)) + rb")(?![\w\x80-\xff])"
 
 
 def _dotted_pattern(move: Move) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![\w.])(?:" + _any_of(s.located.dotted for s in move.sources) + rb")\b")
+    return re.compile(rb"(?<!\.)" + _word(s.located.dotted for s in move.sources))
 
 
 def _import_pattern(move: Move) -> re.Pattern[bytes]:
@@ -63,16 +71,21 @@ def _import_pattern(move: Move) -> re.Pattern[bytes]:
     began on a line before, in a dynamic import, or before a dot and a name that moved. Bounded, so
     that a line of megabytes costs no more than it must.
     """
-    moved = _any_of(
+    moved = _word(
         name
         for source in move.sources
         for name in (source.symbols.defined if source.spec.becomes else source.moved)
     )
-    lasts = _any_of(source.located.last for source in move.sources)
+    last = _word(source.located.last for source in move.sources)
     return re.compile(
-        rb"\b(?:from|import)\b[^\n]{0,400}?\b(?:" + lasts + rb")\b"
-        rb"|(?m:^)[ \t(]*(?:[\w \t]{1,100},){0,40}[ \t]*(?:" + lasts + rb")\b"
-        rb"|\bimport_module\b[^\n]{0,200}?\b(?:" + lasts + rb")\b"
-        rb"|\b(?:" + lasts + rb")\.(?:" + moved + rb")\b"
-        rb"|" + _dotted_pattern(move).pattern
+        rb"\b(?:from|import)\b[^\n]{0,400}?" + last + rb""
+        rb"|(?m:^)[ \t(]*(?:[\w \t\x80-\xff]{1,100},){0,40}[ \t]*" + last + rb""
+        rb"|\bimport_module\b[^\n]{0,200}?"
+        + last
+        + rb"|"
+        + last
+        + rb"\."
+        + moved
+        + rb"|"
+        + _dotted_pattern(move).pattern
     )

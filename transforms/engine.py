@@ -12,18 +12,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from transforms import destination as destinations
+from transforms.arrival import extend
 from transforms.authored import apply_edits, authored_blobs, path_of_new
 from transforms.caller_run import CallerRun, CallersResult
 from transforms.candidates import find_candidates
 from transforms.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.cut import Cut, docstring_first, rebase_relative
 from transforms.definitions import Definitions
+from transforms.destination import compose
 from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters, no_formatters
 from transforms.imports import Shrink
-from transforms.landing import refuse_blocked
+from transforms.intent import check_roots, check_targets
+from transforms.landing import refuse_anchors, refuse_blocked, refuse_without_init
 from transforms.loading import check_cycles
 from transforms.move import Group, SourceState, resolve_move
 from transforms.names import Names
@@ -39,10 +41,10 @@ from transforms.outcome import (
 )
 from transforms.packages import export_names
 from transforms.plan import Plan
-from transforms.preamble import Preamble, derive
+from transforms.preamble import Context, Preamble, derive
+from transforms.remarks import remarks
+from transforms.soundness import check_module
 from transforms.tree import OverlayTree, Tree
-
-_SORTERS = frozenset({"isort", "ruff", "usort"})
 
 
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
@@ -62,7 +64,7 @@ class _Engine:
     def __init__(self, plan: Plan, tree: Tree, formatters: Formatters) -> None:
         self.plan, self.tree, self.formatters = plan, tree, formatters
         self.names = Names(tree, plan.roots)
-        self.sorter = any(tool.name in _SORTERS for tool in formatters.tools)
+        self.sorter = any(tool.sorts for tool in formatters.tools)
         self.documents: dict[str, Document] = {}
         self.after: dict[str, Blob | None] = {}
         self.created: dict[str, str] = {}  # new module's dotted name -> source's
@@ -71,10 +73,12 @@ class _Engine:
 
     def run(self) -> Outcome:
         with self._phase("parse"):
+            check_roots(self.plan, self.tree)
             self.move = resolve_move(self.plan, self.names, self.open)
             self.authored = authored_blobs(self.plan, self.names, self.tree)
             self._note_packages()
         with self._phase("resolve"):
+            self._settle_sources()
             self.cuts = [Cut(source, self.move) for source in self.move.sources]
             self.definitions = Definitions(self.tree, self.names, self.move, self.authored)
             self._compose_destinations()
@@ -84,7 +88,12 @@ class _Engine:
             self._finish_sources(self._rewrite_callers(callers))
             self._finish_documents()
             self._set_authored()
-            check_cycles(self.move, self.tree, self.after, self.created, self.names)
+            check_targets(self.plan, self.move, self.tree, self.after)
+            self._check_packages()
+            checked = self._check_modules()
+            modules = [document.module for document in (*self.documents.values(), *checked)]
+            parsed = {module.data: module.tree for module in modules}
+            check_cycles(self.move, self.tree, self.after, self.created, self.names, parsed)
         changed = self._format()
         self._apply_authored_edits()
         return self._outcome(changed)
@@ -138,6 +147,25 @@ class _Engine:
             if rule is not None:
                 document.editor.shrink[id(site.node)] = rule
 
+    def _settle_sources(self) -> None:
+        """Let code that will move name other moved symbols by their new homes, before it moves."""
+        cuts = [Cut(source, self.move) for source in self.move.sources]
+        run = CallerRun(self.plan, self.tree, self.names, self.move, cuts, self.open)
+        changed = False
+        for source in self.move.sources:
+            data = run.settle(source)
+            if data is not None:
+                path = source.located.path
+                package = self.names.package_of(path)
+                self.documents[path] = Document(path, data, package, sorter=self.sorter)
+                self._set_shrink(self.documents[path])
+                changed = True
+        self.settled = run.result
+        if changed:
+            packages = self.move.package_names
+            self.move = resolve_move(self.plan, self.names, self.open)
+            self.move.package_names.update(packages)
+
     def _note_packages(self) -> None:
         """Names that a module turned package still offers, so that callers need no change."""
         for source in self.move.sources:
@@ -182,26 +210,25 @@ class _Engine:
         def already(name: str) -> bool:
             return document is not None and self.definitions.same(document, group, name)
 
-        return derive(
-            group,
-            self.move,
-            self.definitions.defining,
-            self._statement_rule,
-            already,
+        context = Context(
+            self.move, self.definitions.defining, self._statement_rule, already, document
         )
+        return derive(group, context)
 
     def _create(self, path: str, groups: list[Group]) -> None:
         refuse_blocked(groups[0], self.move, self.tree)
+        refuse_anchors(groups, self.move)
         preambles = [self._derive(group, None) for group in groups]
-        data, _ = destinations.compose(groups, preambles, self.move, sorter=self.sorter)
-        self.after[path] = Blob(data, REGULAR)
+        self.definitions.check_agreement(groups, preambles)
+        self.after[path] = Blob(compose(groups, preambles, sorter=self.sorter), REGULAR)
         self.created[groups[0].located.dotted] = groups[0].source.located.dotted
         self._describe(path, groups, preambles, created=True)
 
     def _extend(self, path: str, groups: list[Group]) -> None:
         document = self.open(path)
         preambles = [self._derive(group, document) for group in groups]
-        destinations.extend(document, groups, preambles)
+        self.definitions.check_agreement(groups, preambles)
+        extend(document, groups, preambles)
         self._describe(path, groups, preambles, created=False)
 
     def _describe(
@@ -234,8 +261,18 @@ class _Engine:
 
     def _rewrite_callers(self, files: Mapping[str, bytes]) -> CallersResult:
         run = CallerRun(self.plan, self.tree, self.names, self.move, self.cuts, self.open)
+        run.result.external.update(self.settled.external)
         result = run.run(files)
-        self.summary.callers, self.summary.notes = result.edits, result.notes
+        for path, edits in self.settled.edits.items():
+            result.edits[path] = [*edits, *result.edits.get(path, [])]
+        self.summary.callers = result.edits
+        told = {(note.kind, note.message, note.place.excerpt) for note in self.settled.notes}
+        later = [
+            note
+            for note in result.notes
+            if (note.kind, note.message, note.place.excerpt) not in told
+        ]
+        self.summary.notes = [*self.settled.notes, *later, *remarks(self.move)]
         for path, data in result.texts.items():
             self.after[path] = Blob(data, self.tree.entries()[path])
         return result
@@ -292,6 +329,38 @@ class _Engine:
                 self.created[source.after.dotted] = source.located.dotted
             elif data != document.module.data:
                 self.after[path] = Blob(data, mode)
+
+    def _check_packages(self) -> None:
+        for destination in self.summary.destinations:
+            if destination.created:
+                group = next(g for g in self.move.groups if g.located.path == destination.path)
+                self.summary.notes += refuse_without_init(
+                    destination.path,
+                    self.names.root or "",
+                    self.tree,
+                    self.after,
+                    self.plan.place(group.spec.line),
+                )
+
+    def _check_modules(self) -> list[Document]:
+        """Every source and destination as the move leaves it, which can still be imported."""
+        originals: dict[str, list[Document]] = {}
+        for source in self.move.sources:
+            originals.setdefault(source.after.path, []).append(source.document)
+        for group in self.move.groups:
+            found = originals.setdefault(group.located.path, [])
+            if group.located.path in self.documents:
+                found.append(self.documents[group.located.path])
+            found.append(group.source.document)
+        checked = []
+        for path, documents in sorted(originals.items()):
+            blob = self.after.get(path)
+            if blob is not None:
+                package = self.names.package_of(path)
+                document = Document(path, blob.data, package, sorter=self.sorter)
+                check_module(document, documents)
+                checked.append(document)
+        return checked
 
     # Authored text and formatters
 
@@ -358,8 +427,7 @@ class _Engine:
 
     def _authored(self) -> Iterator[Authored]:
         for file in self.plan.files:
-            place = self.plan.place(file.line)
-            yield Authored(path_of_new(file.file, self.names, place), file.lines, "file")
+            yield Authored(path_of_new(file, self.plan, self.names), file.lines, "file")
         for edit in self.plan.edits:
             yield Authored(str(edit.file), edit.lines, "edit")
 

@@ -23,6 +23,7 @@ from transforms.imports import (
     render_import,
 )
 from transforms.module import Module
+from transforms.names import refuse_unimportable
 
 _BLANK_LINE = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
 # What flake8 says of a star import alone: it does not go with a name that is imported instead.
@@ -38,6 +39,7 @@ class _New:
     names: list[ImportedName]
     comments: dict[ImportedName, NameComments]
     comment: str | None
+    text: str | None = None  # as it is written, for a statement that changes its place
 
 
 @dataclass(slots=True)
@@ -50,6 +52,7 @@ class _Changes:
     target: str | None = None  # and the absolute module, if that changes
     above: list[_New] = field(default_factory=list)
     below: list[_New] = field(default_factory=list)
+    moved_to: Place | None = None  # the whole statement goes to another place in its run
 
 
 class ImportEditor:
@@ -101,6 +104,11 @@ class ImportEditor:
         changes = self._changes.get(id(site.node))
         return changes.removed if changes else []
 
+    def gains(self, site: Site) -> bool:
+        """Whether names have come to a statement from elsewhere."""
+        changes = self._changes.get(id(site.node))
+        return changes is not None and bool(changes.added)
+
     def is_emptied(self, site: Site) -> bool:
         """Whether every name has left the statement and none has come."""
         changes = self._changes.get(id(site.node))
@@ -108,6 +116,24 @@ class ImportEditor:
             changes
             and len(set(changes.removed)) == len(set(site.names))
             and not (changes.added or changes.above or changes.below)
+        )
+
+    def target_of(self, site: Site) -> str | None:
+        """The absolute module that a `from` import will name."""
+        changes = self._changes.get(id(site.node))
+        return site.target if changes is None or changes.target is None else changes.target
+
+    def imports(self, target: str, bound: str) -> bool:
+        """Whether some statement will import from `target` what is called `bound` here or there."""
+        for site in self.sites:
+            if self.target_of(site) == target:
+                changes = self._changes.get(id(site.node)) or _Changes()
+                left = [name for name in site.names if name not in changes.removed]
+                if any(bound in (n.name, n.asname) for n in [*left, *changes.added]):
+                    return True
+        return any(
+            new.target == target and any(bound in (n.name, n.asname) for n in new.names)
+            for _, new in self._made
         )
 
     def is_sent(self, site: Site) -> bool:
@@ -130,12 +156,19 @@ class ImportEditor:
 
     def replace(self, site: Site, old: ImportedName, new: ImportedName) -> None:
         """Spell one name of a statement otherwise, in its place."""
+        self._check(site, new.name)
         self._of(site).replaced[old] = new
 
     def rename(self, site: Site, target: str, spelled: str) -> None:
-        """The statement imports from another module: its layout and comments stay."""
+        """The statement imports from another module: its layout and comments stay.
+
+        Where its run is sorted and nothing will sort it afterwards, it takes its new place.
+        """
+        self._check(site, spelled)
         changes = self._of(site)
         changes.module, changes.target = spelled, target
+        if not self.sorter and site.alone:
+            changes.moved_to = self._run(site).new_place(site, spelled)
 
     def respell(self, site: Site, spelled: str) -> None:
         """The statement names its module otherwise; the module is the same."""
@@ -149,6 +182,8 @@ class ImportEditor:
         In a statement that imports from there, else in a new one near `site`. `origin` is the
         statement that the name leaves.
         """
+        self._check(site, spelled)
+        self._check(site, name.name)
         comments: Mapping[ImportedName, NameComments] = {}
         pragma = None
         if origin is not None:
@@ -163,6 +198,8 @@ class ImportEditor:
                 changes.added.append(name)
                 changes.added_comments.update(comments)
             return
+        if self._is_made(site, target, name):
+            return
         made = self._made_for(site, target)
         if made is None:
             self._make(site, _New(target, spelled, [name], dict(comments), pragma))
@@ -173,8 +210,13 @@ class ImportEditor:
 
     def add_plain(self, site: Site, name: ImportedName) -> None:
         """`import NAME` near `site`, unless its run has it."""
+        self._check(site, name.name)
         if not self.has_plain(site, name):
             self._make(site, _New(None, None, [name], {}, None))
+
+    def _check(self, site: Site, dotted: str) -> None:
+        if dotted != "*":
+            refuse_unimportable(dotted, self.module.place(site.line))
 
     def has_plain(self, site: Site, name: ImportedName) -> bool:
         """Whether the run of `site` has `import NAME`, or will have."""
@@ -198,7 +240,7 @@ class ImportEditor:
             changes = self._changes.get(id(other.node)) or _Changes()
             gone = name in changes.removed or name in changes.replaced
             if name in changes.added or (name in other.names and not gone):
-                if self._reaches(other, site):
+                if self.reaches(other, site):
                     return True
         return False
 
@@ -207,25 +249,27 @@ class ImportEditor:
 
         One that carries another `# noqa` than `pragma` is no place for the name; "" is any.
         """
-        if self.style.one_name_per_statement:
+        if self.style.one_name_per_statement or self.has_one_each(site.block, target):
             return None
         for other in self.sites:
             if other.block is not site.block or other.is_star or not self._gives(other, target):
                 continue
             if pragma and self._pragma(other) != pragma:
                 continue
-            if not self.is_emptied(other) and self._reaches(other, site):
+            if not self.is_emptied(other) and self.reaches(other, site):
                 return other
         return None
 
+    def has_one_each(self, block: Sequence[ast.stmt], target: str) -> bool:
+        """Whether a block gives each name that it takes from `target` a statement of its own."""
+        own = [s for s in self.sites if s.block is block and s.target == target]
+        return len(own) > 1 and all(len(s.names) == 1 for s in own)
+
     def _gives(self, site: Site, target: str) -> bool:
         """Whether the statement, as changed so far, imports from `target`."""
-        changes = self._changes.get(id(site.node))
-        if changes is not None and changes.target is not None:
-            return changes.target == target
-        return site.target == target
+        return site.is_from and self.target_of(site) == target
 
-    def _reaches(self, other: Site, site: Site) -> bool:
+    def reaches(self, other: Site, site: Site) -> bool:
         """Whether a name imported at `other` is bound wherever it is at `site`.
 
         `other` stands before it, or only imports stand between.
@@ -237,9 +281,18 @@ class ImportEditor:
             isinstance(node, (ast.Import, ast.ImportFrom)) for node in between
         )
 
+    def _is_made(self, site: Site, target: str, name: ImportedName) -> bool:
+        return any(
+            other.block is site.block and new.target == target and name in new.names
+            and self.reaches(other, site)
+            for other, new in self._made
+        )  # fmt: skip
+
     def _made_for(self, site: Site, target: str) -> _New | None:
+        if self.style.one_name_per_statement or self.has_one_each(site.block, target):
+            return None
         for other, new in self._made:
-            if other.block is site.block and new.target == target and self._reaches(other, site):
+            if other.block is site.block and new.target == target and self.reaches(other, site):
                 return new
         return None
 
@@ -259,16 +312,23 @@ class ImportEditor:
         self._made.append((site, new))
         place = Place(site)
         if not self.sorter and site.alone:
-            sites = [other for other in self.sites if other.block is site.block]
-            run = Run(self.module, sites, self._spelled, self.style)
             plain = new.module is None
-            place = run.place_beside(site, new.module or new.names[0].name, plain=plain)
+            name = new.module or new.names[0].name
+            first = new.names[0].name
+            place = self._run(site).place_beside(site, name, plain=plain, first=first)
+        self._put(place, site.indent, new)
+
+    def _put(self, place: Place, indent: str, new: _New) -> None:
         if place.offset is not None:
-            self._inserted.append((place.offset, site.indent, new))
+            self._inserted.append((place.offset, indent, new))
         elif place.above:
             self._of(place.site).above.append(new)
         else:
             self._of(place.site).below.append(new)
+
+    def _run(self, site: Site) -> Run:
+        sites = [other for other in self.sites if other.block is site.block]
+        return Run(self.module, sites, self._spelled, self.style)
 
     def _spelled(self, site: Site) -> str | None:
         changes = self._changes.get(id(site.node))
@@ -278,6 +338,12 @@ class ImportEditor:
 
     def finish(self, edits: Edits) -> None:
         """Render every changed statement. Statements that lost all names are deleted."""
+        for site in self.sites:
+            changes = self._changes.get(id(site.node))
+            if changes is not None and changes.moved_to is not None:
+                text = self._remaining(site, changes)
+                new = _New(changes.target, changes.module, list(site.names), {}, None, text)
+                self._put(changes.moved_to, site.indent, new)
         for offset, indent, new in self._inserted:
             edits.insert(offset, indent + self._new(indent, new) + self.module.newline)
         for site in self.sites:
@@ -287,7 +353,7 @@ class ImportEditor:
 
     def _render(self, site: Site, changes: _Changes, edits: Edits) -> None:
         lines = [self._new(site.indent, new) for new in _in_order(changes.above)]
-        remaining = self._remaining(site, changes)
+        remaining = None if changes.moved_to else self._remaining(site, changes)
         lines += [] if remaining is None else [remaining]
         lines += [self._new(site.indent, new) for new in _in_order(changes.below)]
         if lines:
@@ -325,6 +391,8 @@ class ImportEditor:
         return text
 
     def _new(self, indent: str, new: _New) -> str:
+        if new.text is not None:
+            return new.text
         return render_import(
             new.module,
             new.names,
@@ -368,7 +436,11 @@ class ImportEditor:
 
 
 def _in_order(made: list[_New]) -> Iterator[_New]:
-    yield from sorted(made, key=lambda new: (new.module or "", new.names[0].name))
+    yield from sorted(made, key=lambda new: (new.module or "", *_folded(new.names[0].name)))
+
+
+def _folded(name: str) -> tuple[str, str]:
+    return name.lower(), name
 
 
 def _skip_blanks(text: str, offset: int) -> int:

@@ -2,8 +2,8 @@
 
 A `Body` keeps every character of the statement: `render(parse_body(text), newline)` is the text
 again, except where commas stand in a mixture of places, which only an edit ever rewrites.
-LibCST finds the tokens. A statement on one line without comments is read without it: LibCST takes
-0.3 s to import, and most statements are of that kind.
+LibCST finds the tokens. Plain statements, on one line or in brackets, are read without it: LibCST
+takes 0.3 s to import, and nearly all statements are plain (24,825 of 24,851 in SGLang).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from transforms.import_types import ImportedName, Layout, is_pragma
@@ -164,13 +164,15 @@ def normalized(identifier: str) -> str:
 
 def parse_body(text: str) -> Body:
     """Read one import statement. ValueError if the text is anything else."""
-    return parse_simple(text) or parse_with_libcst(text)
+    return parse_simple(text) or parse_bracketed(text) or parse_with_libcst(text)
 
 
 def parse_simple(text: str) -> Body | None:
-    """The fast path: one line, single blanks, no brackets or comments; None for other text."""
-    match = _SIMPLE_FROM.fullmatch(text) or _SIMPLE_PLAIN.fullmatch(text)
-    if match is None:
+    """The fast path: one line, single blanks, no brackets; None for other text."""
+    code, sign, comment = text.partition("#")
+    bare = code.rstrip(" \t") if sign else code
+    match = _SIMPLE_FROM.fullmatch(bare) or _SIMPLE_PLAIN.fullmatch(bare)
+    if match is None or NEWLINE.search(comment):
         return None
     groups = match.groupdict()
     cells = []
@@ -187,7 +189,16 @@ def parse_simple(text: str) -> Body | None:
         module=groups.get("module") or "",
         head=groups["head"],
         rows=(Row(tuple(cells)),),
+        tail=text[len(bare) :],
     )
+
+
+def parse_bracketed(text: str) -> Body | None:
+    """The fast path for brackets: ASCII names, no backslashes; None for other text."""
+    from transforms.import_brackets import bracketed_tokens
+
+    found = bracketed_tokens(text)
+    return None if found is None else _Builder(found).body()
 
 
 def parse_with_libcst(text: str) -> Body:
@@ -220,7 +231,7 @@ class _Line:
 class _Builder:
     """Turns tokens into rows: the only place that decides which line a piece belongs to."""
 
-    def __init__(self, tokens: Iterator[Token]) -> None:
+    def __init__(self, tokens: Iterable[Token]) -> None:
         self._heads = {"lead": "", "module": "", "head": "", "tail": ""}
         self._bracketed = False
         self._lines = [_Line("")]

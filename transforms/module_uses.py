@@ -211,6 +211,7 @@ class _Group:
         return (
             len(moved) == 1
             and self.caller.dotted not in moved
+            and not any(map(self._known_as, moved))
             and not self.handles[0].is_root
             and self.bound == source.located.dotted
             and self.binding.name != source.located.last
@@ -284,7 +285,22 @@ class _Group:
             return self.binding.name, False
         if not explicit and loaded and lies_under(target, self.bound):
             return self.binding.name + target[len(self.bound) :], False
-        return None, True
+        known = self._known_as(target)
+        return (known, False) if known else (None, True)
+
+    def _known_as(self, target: str) -> str | None:
+        """The name by which the run of the old import has the module `target` already."""
+        editor = self.caller.document.editor
+        for site in editor.sites:
+            if site.block is not self.handles[0].site.block or editor.is_sent(site):
+                continue
+            if not editor.reaches(site, self.handles[0].site):
+                continue
+            for name in site.names:
+                module = f"{site.target}.{name.name}" if site.is_from else name.name
+                if module == target and (site.is_from or name.asname):
+                    return name.asname or name.name
+        return None
 
     def _write(self, use: _Use, base: str) -> None:
         """Write `base` in place of the module at one use; "" takes the module away."""

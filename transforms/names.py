@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import posixpath
 import re
 from collections.abc import Sequence
@@ -52,6 +53,7 @@ class Names:
         self._tree = tree
         self._given = sorted(roots, key=lambda root: (-len(root), root))  # the innermost first
         self.root: str | None = None
+        self._tops: dict[str, set[str]] = {}  # by root
 
     @cached_property
     def _paths(self) -> dict[str, int]:
@@ -129,7 +131,7 @@ class Names:
         found = self.path_of(dotted)
         if found:
             return found
-        if self.root is not None and self._has_top(self.root, dotted.partition(".")[0]):
+        if self.root is not None and self.has_top(dotted.partition(".")[0]):
             return None  # its package is here: one of the same name elsewhere is another
         roots = self._given
         stem = dotted.replace(".", "/")
@@ -155,13 +157,14 @@ class Names:
             )
         return candidates[0] if candidates else None
 
-    def _has_top(self, root: str, top: str) -> bool:
-        """Whether a package or module of that name lies directly in a root."""
-        stem = posixpath.join(root, top)
-        return any(
-            path.startswith(f"{stem}/") or path in (f"{stem}.py", f"{stem}.pyi")
-            for path in self._paths
-        )
+    def has_top(self, top: str) -> bool:
+        """Whether a package or module of that name lies directly in the root."""
+        root = self.root or ""
+        if root not in self._tops:
+            start = len(root) + 1 if root else 0
+            below = (path[start:] for path in self._paths if _below(path, root))
+            self._tops[root] = {path.partition("/")[0].partition(".")[0] for path in below}
+        return top in self._tops[root]
 
     def _named(self, path: str, dotted: str, roots: Sequence[str]) -> bool:
         stem = dotted.replace(".", "/")
@@ -195,6 +198,9 @@ class Names:
         for length in range(1, len(parts) + 1):
             if "/".join(parts[:length]) in self._packages:
                 return "/".join(parts[: length - 1])
+        for length in range(len(parts), 0, -1):
+            if not parts[length - 1].isidentifier():
+                return "/".join(parts[:length])  # no dotted name reaches over `my-tools`
         if not parts:
             return ""
         if by_use and len(parts) > 1:
@@ -231,6 +237,18 @@ class Names:
         )
 
 
+def refuse_unimportable(dotted: str, place: Place | None) -> None:
+    """Refuse a module that no import statement can name: a part is no identifier, or a keyword."""
+    for part in dotted.lstrip(".").split("."):
+        if part and (not part.isidentifier() or keyword.iskeyword(part)):
+            raise Refusal(
+                "not-importable",
+                f"`{dotted}` cannot stand in an import statement: `{part}` is no name.",
+                next_step="Choose a destination that can be imported, or move what is used alone.",
+                place=place,
+            )
+
+
 def resolve_import(package: str, level: int, module: str | None) -> str | None:
     """The absolute name that `from <level dots><module> import` means inside `package`.
 
@@ -243,6 +261,17 @@ def resolve_import(package: str, level: int, module: str | None) -> str | None:
         return None
     base = parts[: len(parts) - (level - 1)]
     return ".".join([*base, *([module] if module else [])])
+
+
+def respelled_relative(here: str, there: str, level: int, module: str | None, target: str) -> str:
+    """How a relative import of package `here` is spelled in package `there`.
+
+    As it is where the package is the same, also if it climbs further than it must; else relative
+    where the two share a package, else by the whole name.
+    """
+    if here == there:
+        return "." * level + (module or "")
+    return relative_name(there, target) or target
 
 
 def relative_name(package: str, target: str) -> str | None:

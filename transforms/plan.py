@@ -37,6 +37,11 @@ class ModuleName:
         return self.text
 
 
+def looks_like_path(text: str) -> bool:
+    """Whether a value that may be a path or a dotted name is a path."""
+    return "/" in text or text.endswith((".py", ".pyi"))
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A module that symbols leave.

@@ -16,11 +16,12 @@ from transforms.plan import (
     Plan,
     ShrinkRule,
     Source,
+    looks_like_path,
 )
 from transforms.schema import Reader, clipped
 
 SHRINKS = ("collapse", "keep", "explode")
-_SUFFIXES = (".py", ".pyi")
+_SUFFIXES = (".py", ".pyi")  # of paths that can be modules
 
 
 def read(reader: Reader) -> Plan:
@@ -142,9 +143,9 @@ def _authored_file(table: Reader) -> AuthoredFile:
                 "`text` brings a whole file, and `old` with `new` edits one",
                 "Keep one of the two; another [[author]] table can hold the other.",
             )
-    table.only("file", "text", "executable")
+    table.only("file", "path", "text", "executable")
     return AuthoredFile(
-        file=_module_value(table, "file"),
+        file=_authored_name(table),
         text=table.text("text"),
         line=table.line,
         executable=table.boolean("executable"),
@@ -152,7 +153,7 @@ def _authored_file(table: Reader) -> AuthoredFile:
 
 
 def _authored_edit(table: Reader) -> AuthoredEdit:
-    table.only("file", "old", "new", "text")
+    table.only("file", "path", "old", "new", "text")
     if "old" not in table.data and "new" not in table.data:
         raise table.refuse(
             "text",
@@ -163,9 +164,16 @@ def _authored_edit(table: Reader) -> AuthoredEdit:
     if not old:
         raise table.refuse("old", "expected the text to replace, not an empty string",
                            "Quote enough of the file to be found once.")  # fmt: skip
-    return AuthoredEdit(
-        file=_module_value(table, "file"), old=old, new=table.text("new"), line=table.line
-    )
+    return AuthoredEdit(file=_authored_name(table), old=old, new=table.text("new"), line=table.line)
+
+
+def _authored_name(table: Reader) -> ModuleName:
+    """A module or a path under `file`; under `path` a path, be it as short as `README`."""
+    if "path" not in table.data:
+        return _module_value(table, "file")
+    if "file" in table.data:
+        raise table.refuse("path", "`file` names the file already", "Keep one of the two.")
+    return ModuleName(_path(table, "path"), is_path=True)
 
 
 def _routes(top: Reader) -> dict[str, ModuleName]:
@@ -199,13 +207,8 @@ def _module(table: Reader) -> ModuleName:
 def _module_value(table: Reader, key: str) -> ModuleName:
     """A path (it has a slash or a suffix of Python's) or a dotted name."""
     text = table.string(key)
-    is_path = "/" in text or text.endswith(_SUFFIXES)
-    if is_path:
-        try:
-            safe_path(text)
-        except Refusal as refusal:
-            raise table.refuse(key, refusal.cause, refusal.next_step) from None
-        return ModuleName(text, True)
+    if looks_like_path(text):
+        return ModuleName(_path(table, key), is_path=True)
     for part in text.split("."):
         if not part.isidentifier():
             raise table.refuse(
@@ -219,7 +222,14 @@ def _module_value(table: Reader, key: str) -> ModuleName:
                 f"`{part}` is a keyword: no import statement can name such a module",
                 "Choose another name, or name the file by its path.",
             )
-    return ModuleName(text, False)
+    return ModuleName(text, is_path=False)
+
+
+def _path(table: Reader, key: str) -> str:
+    try:
+        return safe_path(table.string(key))
+    except Refusal as refusal:
+        raise table.refuse(key, refusal.cause, refusal.next_step) from None
 
 
 def _python_module(table: Reader, key: str) -> ModuleName:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from transforms.plan import FORMAT, Destination, ModuleName, Package, Plan, Source
+from transforms.plan import FORMAT, Destination, ModuleName, Package, Plan, Source, looks_like_path
 
 _CLOSING = re.compile(r'"""|"\Z')  # quotes that would end a multi-line string
 _ESCAPES = {
@@ -56,7 +56,7 @@ def _tables(plan: Plan) -> Iterator[tuple[str, list[str]]]:
             fields.append(f"statement = {quote(rule.statement)}")
         yield "shrink", [*fields, f"as = {quote(rule.style)}"]
     for file in plan.files:
-        fields = [f"file = {quote(str(file.file))}"]
+        fields = [_file(file.file)]
         if file.executable:
             fields.append("executable = true")
         yield "author", [*fields, f"text = {block(file.text)}"]
@@ -64,7 +64,7 @@ def _tables(plan: Plan) -> Iterator[tuple[str, list[str]]]:
         yield (
             "author",
             [
-                f"file = {quote(str(edit.file))}",
+                _file(edit.file),
                 f"old = {block(edit.old)}",
                 f"new = {block(edit.new)}",
             ],
@@ -121,6 +121,11 @@ def _package(package: Package) -> list[str]:
 
 def _module(name: ModuleName) -> str:
     return f"{'path' if name.is_path else 'module'} = {quote(str(name))}"
+
+
+def _file(name: ModuleName) -> str:
+    key = "path" if name.is_path and not looks_like_path(name.text) else "file"
+    return f"{key} = {quote(name.text)}"
 
 
 def array(values: tuple[str, ...]) -> str:

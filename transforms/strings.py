@@ -21,6 +21,7 @@ _PATCHES = frozenset({"patch", "setattr", "delattr"})
 # pkgutil, Django and Werkzeug, pydoc: only read.
 _LOOKUPS = frozenset({"resolve_name", "import_string", "locate"})
 _MODULE_LOOKUPS = frozenset({"import_module", "importorskip", "__import__", "run_module"})
+_RELATIVE = re.compile(rf"\b(?:{'|'.join(sorted(_MODULE_LOOKUPS))})\s*\(\s*['\"]\.")
 _SETUP = re.compile(r"(?:.*/)?setup\.py\Z")
 
 
@@ -100,7 +101,8 @@ class Strings:
 
     def _note_names(self, node: ast.expr, value: str) -> None:
         """Note a string that names what moved, or a source as a whole, for readers unknown."""
-        if self._module_only.match(value):
+        found = self._module_only.match(value)
+        if found and "." in found[1]:  # else it is a word of any language
             self._note(node, "names a source; what is read through it is not known")
             return
         for found in self._dotted.finditer(value):
@@ -220,6 +222,8 @@ class Strings:
 
     def _relative_imports(self) -> None:
         """`import_module(".source", __package__)`."""
+        if not _RELATIVE.search(self.module.text):
+            return
         for node, lookup in _relative_lookups(self.module.tree):
             name = str(node.value)
             anchor = self._anchor(lookup)

@@ -17,7 +17,7 @@ from transforms.roles import Roles
 
 CONFIGURATION = (".toml", ".cfg", ".ini")
 DOCUMENTS = (".rst", ".md", ".txt")
-OTHERS = (".ipynb", ".yaml", ".yml", ".json", ".sh")
+OTHERS = (".ipynb", ".yaml", ".yml", ".json", ".sh", ".pyx", ".pxd")
 PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 _NAMED = frozenset({"makefile", "dockerfile", "jenkinsfile", "procfile"})
 _WHOLE = re.compile(r"[ \t]*(?:\.\.[ \t]+[\w:+-]+::|:::)[ \t]*~?\Z")
@@ -33,6 +33,9 @@ def text_paths(paths: Iterable[str]) -> list[str]:
         if name.endswith(suffixes) or name in _NAMED:
             found.append(path)
     return found
+
+
+_PLAN = re.compile(r"(?ms)\A(?:#[^\n]*\n|\s)*format *= *1\b.*^\[\[source\]\]")
 
 
 @dataclass(slots=True)
@@ -95,7 +98,9 @@ class Texts:
         return "".join([*parts, text[position:]])
 
     def _notes(self, path: str, text: str) -> Iterator[Note]:
-        """At most one note a line."""
+        """At most one note a line. A plan names sources by its nature: nothing to look at."""
+        if path.endswith(".toml") and _PLAN.search(text):
+            return
         kind = "notebook" if path.lower().endswith(".ipynb") else "text"
         noted: set[int] = set()
         for found in sorted(
@@ -115,13 +120,19 @@ class Texts:
         if name:
             moved = self._moves(dotted, name)
             return f"Names `{name}` in its old module; it was left alone." if moved else ""
-        if self._around.sources[dotted].spec.emptied == "delete":
-            return f"Names `{dotted}`, which is deleted; it was left alone."
+        if "." not in dotted and not _is_quoted(text, found):
+            return ""  # a word of any language
+        return self._why_whole(path, text, found)
+
+    def _why_whole(self, path: str, text: str, found: re.Match[str]) -> str:
+        """The same for a source that is named as a whole."""
+        if self._around.sources[found[1]].spec.emptied == "delete":
+            return f"Names `{found[1]}`, which is deleted; it was left alone."
         if path.lower().endswith(CONFIGURATION):
-            return f"Is about `{dotted}` as a whole; it does not reach what moved."
+            return f"Is about `{found[1]}` as a whole; it does not reach what moved."
         before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
         if path.lower().endswith(DOCUMENTS) and _WHOLE.match(before):
-            return f"Documents `{dotted}` as a whole; what moved is no longer among it."
+            return f"Documents `{found[1]}` as a whole; what moved is no longer among it."
         return ""
 
     def _why_import(self, found: re.Match[str]) -> str:
@@ -149,6 +160,11 @@ class Texts:
                         f"`{dotted}` offers the name.",
                     )
                 )
+
+
+def _is_quoted(text: str, found: re.Match[str]) -> bool:
+    before, after = text[: found.start()][-1:], text[found.end() :][:1]
+    return before == after and before in ("'", '"')
 
 
 def _place(path: str, text: str, line: int) -> Place:

@@ -17,7 +17,7 @@ from verify.console import INTERRUPTED, Output, print_text
 from verify.escape import visible_lines
 from verify.report import Verdict, faulted
 
-HELP = """Move Python code into new modules, byte for byte, and prove that nothing else changed.
+HELP = """Move Python code into new modules, byte for byte, from a plan of a few lines.
 
 \b
 Examples:

@@ -65,6 +65,15 @@ ANNOTATIONS = rows(
         ["module, later, string", "module, later, string, .Y", "module, later, string"],
     ),
     (
+        "the same string is a use wherever it stands",
+        """
+        import X
+        a: "list['X']"
+        b: "list['X']"
+        """,
+        ["module, later, string"] * 2,
+    ),
+    (
         "a string annotation in a class that binds the name may mean either",
         """
         import X

@@ -21,7 +21,7 @@ from tests.transforms.import_texts import (
     name_lists,
     statements,
 )
-from transforms.import_rows import parse_simple, parse_with_libcst
+from transforms.import_rows import parse_bracketed, parse_simple, parse_with_libcst
 from transforms.imports import (
     ImportedName,
     ImportStatement,
@@ -65,9 +65,16 @@ def test_a_statement_that_is_not_edited_keeps_every_byte(text: str) -> None:
 
 
 @given(statements)
-def test_the_fast_path_reads_what_libcst_reads(text: str) -> None:
-    fast = parse_simple(text)
-    assert fast is None or fast == parse_with_libcst(text)
+def test_the_fast_paths_read_what_libcst_reads(text: str) -> None:
+    for fast in (parse_simple(text), parse_bracketed(text)):
+        assert fast is None or fast == parse_with_libcst(text)
+
+
+@given(st.text("from .aim\n\r\t\f ()#,;\\\u00e9=as", max_size=20))
+def test_the_fast_path_for_brackets_reads_nothing_that_libcst_refuses(end: str) -> None:
+    for text in (f"from a import (b{end}", f"from a import ({end})", f"from{end} import (b)"):
+        fast = parse_bracketed(text)
+        assert fast is None or fast == parse_with_libcst(text)
 
 
 @given(statements, styles, st.sampled_from(Shrink), st.data())

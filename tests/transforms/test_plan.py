@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms import plan as plans
@@ -286,6 +286,18 @@ SCHEMA = {
         7,
         "`author.text`: missing",
         "or an edit as `old` and `new`",
+    ),
+    "an authored file with two names": (
+        DESTINATION + '[[author]]\nfile = "a.d"\npath = "README"\ntext = "x"\n',
+        9,
+        "`author.path`: `file` names the file already",
+        "Keep one of the two.",
+    ),
+    "an authored path that climbs out": (
+        DESTINATION + '[[author]]\npath = "../README"\ntext = "x"\n',
+        8,
+        "`author.path`: The path has the segment `..`",
+        "from the top of the tree",
     ),
     "an authored file that is also an edit": (
         DESTINATION + '[[author]]\nfile = "a.b"\ntext = "x"\nold = "y"\n',
@@ -626,7 +638,9 @@ def random_plans(draw: st.DrawFn) -> Plan:
             )
         ),
         files=tuple(
-            AuthoredFile(ModuleName(f"new{index}.txt/x", True), text, 1, executable)
+            AuthoredFile(
+                ModuleName(["README", "a.md", "b/c.txt"][index], True), text, 1, executable
+            )
             for index, (text, executable) in enumerate(
                 draw(st.lists(st.tuples(TEXTS, st.booleans()), max_size=3))
             )
@@ -642,6 +656,7 @@ def random_plans(draw: st.DrawFn) -> Plan:
     )
 
 
+@settings(max_examples=50)
 @given(random_plans())
 def test_any_plan_survives_being_written(plan: Plan) -> None:
     written = dump_plan(plan)

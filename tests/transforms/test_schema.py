@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from tests.transforms.test_plan import PLANS, random_plans
 from transforms.plan import Plan, dump_plan, parse_plan
@@ -78,6 +78,7 @@ def test_every_table_of_a_shipped_plan_is_on_its_line(path: Path) -> None:
     assert deepest_key(text)[0] <= MOST_DOTS
 
 
+@settings(max_examples=30)
 @given(random_plans())
 def test_every_table_of_any_written_plan_is_on_its_line(plan: Plan) -> None:
     text = dump_plan(plan)

@@ -59,7 +59,7 @@ def test_every_use_in_the_release_is_as_libcst_resolves_it_or_explained(
         unexplained += [f"{path}:{it.place}: {it.text}" for it in different if not it.reason]
     counts = {"agreed": agreed, **{reason or "unexplained": n for reason, n in reasons.items()}}
     request.node.user_properties += sorted(counts.items())  # for the XML report
-    assert unexplained == []
+    assert not unexplained, "\n".join(unexplained)
     # A difference is rare; were the classes above to swallow more, something else is wrong.
     assert agreed > 10_000
     assert sum(reasons.values()) <= agreed // 500

@@ -1,0 +1,96 @@
+"""Blank lines between moved statements, and between them and what they land beside."""
+
+from __future__ import annotations
+
+from transforms.document import Document
+from transforms.module import Module, Statement
+from transforms.move import Group, SourceState
+from transforms.moved_text import moved_text, with_newlines
+
+
+def body_text(group: Group, newline: str) -> str:
+    """The group's statements as whole lines, in order, with the gaps between them."""
+    document = group.source.document
+    parts: list[str] = []
+    previous: Statement | None = None
+    for index in group.body:
+        statement = document.module.statements[index]
+        if previous is not None:
+            parts.append(newline * gap_between(group.source, previous, statement))
+        text = moved_text(document, statement, group.located)
+        parts.append(with_newlines(text, newline) + newline)
+        previous = statement
+    return "".join(parts)
+
+
+def gap_between(source: SourceState, above: Statement, below: Statement) -> int:
+    """Blank lines between two moved statements: as in the source if they were neighbours there."""
+    module = source.document.module
+    own = module.blank_lines_before(below.block_start)
+    if below.index == above.index + 1 and not _has_comment_between(module, above, below):
+        return own
+    if above.is_definition or below.is_definition:
+        return module.definition_gap
+    if _is_run(module, above, below) or _is_about(source, above, below):
+        return 0
+    return _own_gap(module, below)
+
+
+def _own_gap(module: Module, statement: Statement) -> int:
+    """The blank lines above a statement that is no definition; 1 if they are those of another."""
+    previous = module.statements[statement.index - 1] if statement.index else None
+    if previous is None or previous.is_definition or previous.is_import:
+        return 1
+    return min(2, module.blank_lines_before(statement.block_start))
+
+
+def _has_comment_between(module: Module, above: Statement, below: Statement) -> bool:
+    return bool(module.text[above.end : below.block_start].strip(" \t\f\r\n"))
+
+
+def _is_run(module: Module, above: Statement, below: Statement) -> bool:
+    """Whether the two stood in one run of statements without blank lines."""
+    low, high = sorted((above.index, below.index))
+    return all(
+        not module.blank_lines_before(statement.block_start)
+        and not _has_comment_between(module, module.statements[statement.index - 1], statement)
+        for statement in module.statements[low + 1 : high + 1]
+    )
+
+
+def _is_about(source: SourceState, above: Statement, below: Statement) -> bool:
+    """Whether the lower statement binds or changes again what the upper one does."""
+    return any(
+        {above.index, below.index} <= set(events) for events in source.order.histories().values()
+    )
+
+
+def first_gap(module: Module, statement: Statement) -> int:
+    """Blank lines between the head of a new module and its first moved statement."""
+    if statement.is_definition:
+        return module.definition_gap
+    return max(1, min(2, module.blank_lines_before(statement.block_start)))
+
+
+def landing_gaps(
+    document: Document,
+    group: Group,
+    offset: int,
+    above: Statement | None,
+    below: Statement | None,
+) -> tuple[int, int]:
+    """Blank lines above and below the symbols that land at an offset, between two statements."""
+    module, source = document.module, group.source.document.module
+    first, last = source.statements[group.body[0]], source.statements[group.body[-1]]
+    after = max(1, module.blank_lines_before(offset)) if offset < len(module.text) else 0
+    if below is not None:
+        after = module.blank_lines_before(below.block_start)
+        if last.is_definition or below.is_definition:
+            after = max(after, module.definition_gap)
+    if first.is_definition or (above is not None and above.is_definition):
+        return module.definition_gap, after
+    if above is None:
+        return 1, after
+    if above.is_import:
+        return first_gap(source, first), after
+    return min(2, source.blank_lines_before(first.block_start)), after

@@ -79,9 +79,7 @@ def measure(
 ) -> Ancestry:
     """Blame every destination. Raises `Refusal` where history is missing."""
     with Scratch(target.repository) as scratch:
-        squashed = scratch.commit(
-            f"{target.tree_id()}", [scratch.commit(base.tree_id())]
-        )
+        squashed = scratch.commit(f"{target.tree_id()}", [scratch.commit(base.tree_id())])
         wide = _Blame(scratch, squashed)
         narrow = _narrow(scratch, base, target, sources, destinations)
         workers = jobs or os.cpu_count() or 1
@@ -90,25 +88,25 @@ def measure(
         strict = dict(zip(destinations, map(narrow, destinations), strict=True))
     contents = target.read_many(destinations)
     files = []
-    for path, credits in zip(destinations, results, strict=True):
-        files.append(_file(path, contents[path], credits, strict[path], explain))
+    for path, credited in zip(destinations, results, strict=True):
+        files.append(_file(path, contents[path], credited, strict[path], explain))
     return Ancestry(tuple(sorted(files, key=lambda file: file.path)))
 
 
 def _file(
-    path: str, data: bytes, credits: Sequence[str | None], strict: int, explain: Explain
+    path: str, data: bytes, credited: Sequence[str | None], strict: int, explain: Explain
 ) -> FileAncestry:
     rows = data.decode("utf-8", "replace").split("\n")
     origins: dict[str, int] = {}
     untraced = []
-    for number, origin in enumerate(credits, start=1):
+    for number, origin in enumerate(credited, start=1):
         if origin is None:
             untraced.append(Untraced(number, rows[number - 1], explain(path, number)))
         else:
             origins[origin] = origins.get(origin, 0) + 1
     ordered = sorted(origins.items(), key=lambda item: (-item[1], item[0]))
-    traced = len(credits) - len(untraced)
-    return FileAncestry(path, len(credits), traced, strict, tuple(ordered), tuple(untraced))
+    traced = len(credited) - len(untraced)
+    return FileAncestry(path, len(credited), traced, strict, tuple(ordered), tuple(untraced))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,7 @@ def _narrow(
 
 
 def by_statement(texts: Mapping[str, bytes]) -> Explain:
-    """Explain a line by the statement that it stands in: an import, a helper, layout, other text."""
+    """Explain a line by its statement: an import, a helper, layout, or other text."""
     import ast
 
     rows: dict[str, dict[int, str]] = {}

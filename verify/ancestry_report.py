@@ -15,7 +15,9 @@ def blamed(base: str, target: str, ancestry: Ancestry) -> Report:
         command="blame",
         verdict=Verdict.HOLDS,
         headline=f"{base} .. {target}",
-        sections=(Section("Ancestry", tuple(map(_file, ancestry.files))),) if ancestry.files else (),
+        sections=(Section("Ancestry", tuple(map(_file, ancestry.files))),)
+        if ancestry.files
+        else (),
         summary=(total(ancestry),),
         data=ancestry_data(ancestry),
     )
@@ -32,10 +34,7 @@ def total(ancestry: Ancestry) -> str:
 
 
 def _file(file: FileAncestry) -> Finding:
-    untraced = [
-        f"line {_span(lines)}: {operation}"
-        for operation, lines in _runs(file.untraced)
-    ]
+    untraced = [f"line {_span(lines)}: {operation}" for operation, lines in _runs(file.untraced)]
     origins = [f"{path}: {counted(lines, 'line')}" for path, lines in file.origins]
     rows = [Row.of("from", origins)] if origins else []
     if untraced:

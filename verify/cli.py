@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from verify.commands import apply, verify
+from verify.commands import apply, blame, verify
 from verify.console import INTERRUPTED, Output, print_text
 from verify.escape import visible_lines
 from verify.report import Verdict, faulted
@@ -38,6 +38,7 @@ app = typer.Typer(
 )
 app.command("apply", help=apply.HELP)(apply.apply)
 app.command("verify", help=verify.HELP)(verify.verify)
+app.command("blame", help=blame.HELP)(blame.blame)
 
 
 @app.callback(invoke_without_command=True)

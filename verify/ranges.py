@@ -27,7 +27,8 @@ def open_range(repo: Path, base: str, target: str) -> tuple[GitTree, GitTree]:
     if before.commit != after.commit and not is_ancestor(before, after):
         raise Refusal(
             "no-ancestor",
-            f"`{base}` ({before.commit[:12]}) is not an ancestor of `{target}` ({after.commit[:12]}).",
+            f"`{base}` ({before.commit[:12]}) is not an ancestor of `{target}` "
+            f"({after.commit[:12]}).",
             next_step="Name the commit that the target was built on: "
             f"git merge-base {before.commit[:12]} {after.commit[:12]}; in a shallow clone first "
             "`git fetch --unshallow`.",

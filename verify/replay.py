@@ -123,7 +123,9 @@ def _hunks(
         yield Hunk(path, 0, operation, (), (), "binary contents differ")
         return
     if mine == theirs:
-        yield Hunk(path, len(theirs), operation, (), (), "line endings or the last line's end differ")
+        yield Hunk(
+            path, len(theirs), operation, (), (), "line endings or the last line's end differ"
+        )
         return
     formatted = outcome.formatter_edits.get(path, ())
     matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)

@@ -9,7 +9,7 @@ from transforms.errors import Place
 from verify.replay import Hunk, Replay
 from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
 
-PASS = "PASS: transform reproduces the commit exactly."
+PASS = "PASS: transform reproduces the commit exactly."  # noqa: S105 - no password
 _MOST_LINES = 20
 
 

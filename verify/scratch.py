@@ -27,7 +27,7 @@ _CONFIGURATION = """\
 
 
 class Scratch:
-    """A temporary bare repository that sees the objects of `judged`; use it as a context manager."""
+    """A temporary bare repository that sees the objects of `judged`; a context manager."""
 
     def __init__(self, judged: Repository) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="repot-"))
@@ -65,7 +65,8 @@ class Scratch:
     def flat_tree(self, files: Mapping[str, bytes]) -> str:
         """Make a tree of files without folders; names may not hold a slash."""
         rows = [
-            f"100644 blob {self._write('blob', data)}\t{name}\n" for name, data in sorted(files.items())
+            f"100644 blob {self._write('blob', data)}\t{name}\n"
+            for name, data in sorted(files.items())
         ]
         return self._run("mktree", data="".join(rows).encode())
 

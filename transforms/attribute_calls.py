@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 
 # Called with an object and a name: `patch.object`, `monkeypatch.setattr`, `mocker.spy`, ...
@@ -36,6 +37,13 @@ def call_on(statement: ast.stmt, target: ast.AST) -> AttributeCall | None:
     return None
 
 
+def replaces(text: str, name: str) -> bool:
+    """Whether a file seems to assign or patch an attribute of that name somewhere."""
+    word = re.escape(name)
+    pattern = rf"""['"](?:[\w.]*\.)?{word}['"]|\.{word}\s*(?:[-+*/%@&|^]|//|\*\*|<<|>>)?=(?!=)"""
+    return re.search(pattern, text) is not None
+
+
 def called_name(node: ast.Call) -> str:
     """The last name of what is called; "" for anything but a name or an attribute."""
     if isinstance(node.func, ast.Attribute):
@@ -46,6 +54,12 @@ def called_name(node: ast.Call) -> str:
 def is_patch(call: AttributeCall) -> bool:
     """Whether the call replaces the attribute."""
     return call.called in _PATCHES and _has_name(call)
+
+
+def is_assignment(call: AttributeCall) -> bool:
+    """Whether the call is the builtin that assigns or deletes an attribute for good."""
+    plain = isinstance(call.node.func, ast.Name) and call.called in ("setattr", "delattr")
+    return plain and _has_name(call)
 
 
 def is_lookup(call: AttributeCall) -> bool:

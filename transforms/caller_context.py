@@ -16,6 +16,7 @@ from transforms.names import Names, relative_name
 from transforms.outcome import Edit, Note
 from transforms.patching import Patches
 from transforms.readers import Readers
+from transforms.scope_types import Scope
 from transforms.tree import Tree
 
 # What files read through a source and what does not move: (source, name) -> the first place. The
@@ -122,6 +123,7 @@ class Caller:
     is_frozen: Callable[[ast.AST], bool] = lambda node: False
     dropped: frozenset[str] = frozenset()  # bound names whose imports leave with moved code
     package: str | None = None  # where its relative imports start after the move, if that changes
+    introduced: list[tuple[Scope, str, str]] = field(default_factory=list)  # modules by new names
     result: CallerResult = field(default_factory=CallerResult)
 
     @property

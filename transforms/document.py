@@ -225,10 +225,10 @@ class Document:
             for statement in self.symbols.statements
             if is_type_checking(statement.node) and not self.edits.is_deleted(statement.start)
         )
-        scope = self.module.scopes.module
-        name = ImportedName("TYPE_CHECKING")
         if not dropped or self._type_checking:
             return
+        scope = self.module.scopes.module
+        name = ImportedName("TYPE_CHECKING")
         if len(self.module.scopes.of(scope, name.name)) > dropped:
             return
         for site in self.editor.sites:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from transforms.caller_context import Caller
@@ -64,14 +64,17 @@ def _bindings(caller: Caller) -> dict[int, Binding]:
     }
 
 
-def bring(caller: Caller, targets: Sequence[str], beside: Iterable[Handle], *, going: bool) -> None:
-    """Import the modules beside each handle, or instead of it if it is `going`."""
+def bring(
+    caller: Caller, targets: Mapping[str, str | None], beside: Iterable[Handle], *, going: bool
+) -> None:
+    """Import modules, under the names given, beside each handle, or instead of it if `going`."""
     for handle in beside:
         if going and len(targets) == 1:
-            exchange(caller, handle, targets[0], None)
+            for target, asname in targets.items():
+                exchange(caller, handle, target, asname)
             continue
-        for target in targets:
-            _import_beside(caller, handle, target, going=going)
+        for target, asname in targets.items():
+            _import_beside(caller, handle, target, asname, going=going)
         if going:
             caller.document.editor.remove(handle.site, handle.name)
 
@@ -79,7 +82,7 @@ def bring(caller: Caller, targets: Sequence[str], beside: Iterable[Handle], *, g
 def exchange(caller: Caller, handle: Handle, target: str, asname: str | None) -> None:
     """Let a handle import `target` instead, under its own last name or as `asname`."""
     editor, site = caller.document.editor, handle.site
-    parent, _, last = target.rpartition(".")
+    parent = target.rpartition(".")[0]
     new = _imported(handle, target, asname)
     in_place = not site.is_from or (parent == site.target and not _is_sorted_list(caller, site))
     known = editor.has_from(site, parent, new) if site.is_from else editor.has_plain(site, new)
@@ -87,7 +90,7 @@ def exchange(caller: Caller, handle: Handle, target: str, asname: str | None) ->
         editor.remove(site, handle.name)
     elif in_place:
         editor.replace(site, handle.name, new)
-    elif parent and len(site.names) == 1 and editor.existing(site, parent) is None:
+    elif parent and _may_rename(caller, site, parent):
         editor.rename(site, parent, caller.spell(site, parent))
         editor.replace(site, handle.name, new)
     else:
@@ -96,7 +99,14 @@ def exchange(caller: Caller, handle: Handle, target: str, asname: str | None) ->
             editor.add(site, parent, caller.spell(site, parent), new, site)
         else:
             editor.add_plain(site, new)
-    _log(caller, handle, target, asname or last)
+    _log(caller, handle, target, asname)
+
+
+def _may_rename(caller: Caller, site: Site, parent: str) -> bool:
+    """Whether the statement imports this one name, and no other imports from its new package."""
+    editor = caller.document.editor
+    alone = len(site.names) == 1 and not editor.gains(site)
+    return alone and editor.existing(site, parent) is None
 
 
 def _is_sorted_list(caller: Caller, site: Site) -> bool:
@@ -110,31 +120,33 @@ def _imported(handle: Handle, target: str, asname: str | None) -> ImportedName:
     parent, _, last = target.rpartition(".")
     if handle.site.is_from and parent:
         return ImportedName(last, asname if asname != last else None)
-    if handle.is_root:
+    if handle.is_root and asname is None:
         return ImportedName(target)
     bound = asname or last
     return ImportedName(target, bound if bound != target else None)
 
 
-def _import_beside(caller: Caller, handle: Handle, target: str, *, going: bool) -> None:
+def _import_beside(
+    caller: Caller, handle: Handle, target: str, asname: str | None, *, going: bool
+) -> None:
     editor, site = caller.document.editor, handle.site
     parent = target.rpartition(".")[0]
-    new = _imported(handle, target, None)
+    new = _imported(handle, target, asname)
     if site.is_from and parent:
         spelled = caller.spell(site, parent)
         editor.add(site, parent, spelled, new, site if going else None)
     else:
         editor.add_plain(site, new)
-    _log(caller, handle, target, target.rpartition(".")[2])
+    _log(caller, handle, target, asname)
 
 
-def _log(caller: Caller, handle: Handle, target: str, bound: str) -> None:
+def _log(caller: Caller, handle: Handle, target: str, asname: str | None) -> None:
     site = handle.site
     parent, _, last = target.rpartition(".")
     if site.is_from and parent:
         after = f"from {caller.spell(site, parent)} import {last}"
     else:
         after = f"import {target}"
-    if not handle.is_root and bound != last:
-        after += f" as {bound}"
+    if asname is not None and asname != last:
+        after += f" as {asname}"
     caller.result.edits.append(Edit(site.kind, site.line, caller.text(site), after))

@@ -10,7 +10,14 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from transforms.attribute_calls import PATCH_OPTIONS, call_on, is_lookup, is_patch
+from transforms.attribute_calls import (
+    PATCH_OPTIONS,
+    call_on,
+    is_assignment,
+    is_lookup,
+    is_patch,
+    replaces,
+)
 from transforms.caller_context import Caller
 from transforms.errors import Refusal
 from transforms.literals import annotation_spans
@@ -122,19 +129,27 @@ class _Group:
             return self._by_string(reference, source, line)
         name = reference.attributes[depth]
         if isinstance(reference.attribute_nodes[depth].ctx, (ast.Store, ast.Del)):
-            module = self._patched(source, name, line)
-            if module is not None and name in source.moved:
-                self.caller.note(
-                    "assignment to a moved global",
-                    line,
-                    f"`{name}` is assigned from outside; the assignment now reaches `{module}`.",
-                )
-            return module
+            return self._assigned(source, name, line)
         return self._read(source, name, line)
+
+    def _assigned(self, source: SourceState, name: str, line: int) -> str | None:
+        """`module.NAME = value`, for good: whoever takes NAME from elsewhere later, misses it."""
+        module = self._patched(source, name, line)
+        if name in source.moved:
+            reached = module or source.located.dotted
+            self.caller.note(
+                "assignment to a moved global",
+                line,
+                f"`{name}` is assigned from outside; this reaches `{reached}` only.",
+            )
+        return module
 
     def _read(self, source: SourceState, name: str, line: int) -> str | None:
         dotted = source.located.dotted
         route = self.caller.route(dotted, name)
+        if name in source.moved and replaces(self.module.text, name):
+            # What this file puts in its place is seen where it is put, and nowhere else.
+            route = self.caller.around.patches.of(dotted, name).module
         if route is None:
             self.caller.read(dotted, name, line)
         return None if route == dotted else route
@@ -163,6 +178,8 @@ class _Group:
                 "dynamic lookup", line, "Looks a name up in a source; which one is not known."
             )
             return None
+        if is_assignment(call):
+            return self._assigned(source, call.name, line)
         if is_patch(call):
             return self._patched(source, call.name, line)
         return self._read(source, call.name, line)
@@ -199,9 +216,12 @@ class _Group:
             for handle in explicit:
                 exchange(self.caller, handle, target, self.binding.name)
             return
-        brought = [
-            target for target in sorted(moved) if self._respell(source, target, moved[target])
-        ]
+        brought: dict[str, str | None] = {}
+        for target in sorted(moved):
+            base, bound = self._base(source, target, moved[target])
+            self._respell(target, base, moved[target])
+            if bound is not None:
+                brought[target] = bound or None
         if moved:
             beside = explicit or self.handles[:1]
             bring(self.caller, brought, beside, going=going and bool(explicit))
@@ -256,11 +276,8 @@ class _Group:
         others = [h.imported for h in self.handles if h.imported != source.located.dotted]
         return not any(lies_under(dotted, module) for dotted in (*others, *targets))
 
-    def _respell(self, source: SourceState, target: str, uses: Sequence[_Use]) -> bool:
-        """Let uses spell `target`; gives whether it has to be imported for them."""
-        base, brought = self._base(source, target)
-        if base is None:
-            base = target.rpartition(".")[2]
+    def _respell(self, target: str, base: str, uses: Sequence[_Use]) -> None:
+        """Let uses spell `target` as `base`, if that is free to mean it."""
         bound = base.partition(".")[0]
         if base and bound != self.binding.name:
             means = target if bound == base else bound
@@ -268,29 +285,36 @@ class _Group:
             check_free(self.caller, bound, means, self.binding.scope, references)
         for use in uses:
             self._write(use, base)
-        return brought
 
-    def _base(self, source: SourceState, target: str) -> tuple[str | None, bool]:
-        """How `target` is spelled at a use, and whether it must be imported first.
+    def _base(
+        self, source: SourceState, target: str, uses: Sequence[_Use]
+    ) -> tuple[str, str | None]:
+        """How `target` is spelled at a use, and under which name it must be imported for that.
 
-        None: by its last name; "": not at all, for the symbol lives in this very file.
+        Spelled "": the symbol lives in this very file. Imported as "": under its full name, as
+        None: not at all.
         """
+        last = target.rpartition(".")[2]
         if target == self.caller.dotted:
-            return "", False
+            return "", None
         explicit = any(h.imported == source.located.dotted for h in self.handles)
         loaded = not explicit and self.caller.around.is_loaded(source, target)
         if self.handles[0].is_root:
-            return target, not loaded
+            if self._is_under_way(target) and not all(use.reference.deferred for use in uses):
+                return last, last
+            return target, None if loaded else ""
         if not explicit and target == self.bound:
-            return self.binding.name, False
+            return self.binding.name, None
         if not explicit and loaded and lies_under(target, self.bound):
-            return self.binding.name + target[len(self.bound) :], False
+            return self.binding.name + target[len(self.bound) :], None
         known = self._known_as(target)
-        return (known, False) if known else (None, True)
+        return (known, None) if known else (last, last)
 
     def _known_as(self, target: str) -> str | None:
         """The name by which the run of the old import has the module `target` already."""
         editor = self.caller.document.editor
+        if len(self.handles) > 1:
+            return None
         for site in editor.sites:
             if site.block is not self.handles[0].site.block or editor.is_sent(site):
                 continue
@@ -301,6 +325,14 @@ class _Group:
                 if module == target and (site.is_from or name.asname):
                     return name.asname or name.name
         return None
+
+    def _is_under_way(self, target: str) -> bool:
+        """Whether a package around both this file and `target`, below the root, may be loading.
+
+        While `a.b` is being imported, `a` has no attribute `b` yet, though `a.b.c` is loaded.
+        """
+        mine, other = self.caller.dotted.split("."), target.split(".")
+        return len(other) > 2 and mine[:2] == other[:2]
 
     def _write(self, use: _Use, base: str) -> None:
         """Write `base` in place of the module at one use; "" takes the module away."""

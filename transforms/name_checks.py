@@ -28,6 +28,14 @@ def check_free(
                     _line(reference.node), name, f"line {_line(other.node)} binds it"
                 )
     _refuse_capture(caller, name, module, scope)
+    if module is None:
+        return
+    for taker, taken, meant in caller.introduced:
+        nested = _is_within(taker, scope) or _is_within(scope, taker)
+        if taken == name and meant != module and nested:
+            line = _line(references[0].node)
+            raise caller.clash(line, name, f"`{meant}` needs it, too")
+    caller.introduced.append((scope, name, module))
 
 
 def _refuse_capture(caller: Caller, name: str, module: str | None, scope: Scope) -> None:

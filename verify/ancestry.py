@@ -126,7 +126,7 @@ class _Blame:
         except (GitError, MissingObjectError) as error:
             raise Refusal(
                 "missing-history",
-                f"`git blame` cannot read all of the base: {error or 'an object is missing'}.",
+                f"`git blame` cannot read all of the base: {str(error) or 'an object is missing'}.",
                 next_step="Bring the history here: `git fetch --unshallow`, or "
                 "`git fetch --refetch --no-filter origin` in a partial clone.",
                 place=Place(path),

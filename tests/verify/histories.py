@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,9 +61,3 @@ class History:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "-m", message)
         return self.git("rev-parse", "HEAD")
-
-    def link(self, path: str, target: str) -> None:
-        """Put a symbolic link in the working tree."""
-        place = self.folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        os.symlink(target, place)

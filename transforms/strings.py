@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from transforms.attribute_calls import PATCH_OPTIONS, called_name
 from transforms.caller_context import Caller
+from transforms.detours import is_ours
 from transforms.outcome import Edit
 from transforms.roles import Roles
 
@@ -266,7 +267,8 @@ class Strings:
                     continue
                 other = found[0].rpartition(".")[0]
                 known = self.caller.around.names.path_of(other) is not None
-                if self._moves(dotted, found[1]) and not known:
+                ours = is_ours(self.caller, other.partition(".")[0])
+                if self._moves(dotted, found[1]) and ours and not known:
                     self._note(node, f"may reach `{dotted}` through another module")
 
     def _note(self, node: ast.expr, why: str) -> None:

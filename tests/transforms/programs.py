@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
+from typing import cast
 
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ IMPORTS = {
     "os": ("import os.path\n", "len(os.path.basename('a/b')) + {0}"),
     "ceil": ("from math import ceil\n", "ceil({0} / 2)"),
     "floor": ("from math import floor\n", "floor({0} / 2)"),
-    "Dict": ("from typing import Dict\n", "len(Dict[str, int].__args__) + {0}"),
+    "Dict": ("from typing import cast, Dict\n", "len(Dict[str, int].__args__) + {0}"),
 }
 KINDS = (
     *("const", "const", "list", "change", "rebind", "leaf", "leaf", "caller", "caller", "class"),
@@ -63,9 +64,7 @@ class Program:
         if not symbols:
             head = ""
         prefix = {0: "", 1: "m.", 2: "pkg.mono."}[form]
-        lines = [
-            f"        {self.probes[name].format(prefix + name)},\n" for name in symbols
-        ]
+        lines = [f"        {self.probes[name].format(prefix + name)},\n" for name in symbols]
         return head + "\n\ndef results():\n    return [\n" + "".join(lines) + "    ]\n"
 
 
@@ -81,7 +80,7 @@ class _Writer:
         kinds = draw(st.lists(st.sampled_from(KINDS), min_size=2, max_size=most))
         self.parts: list[Part] = []
         self.used: set[str] = set()
-        for number, kind in enumerate(kinds):  # type: ignore[call-overload]
+        for number, kind in enumerate(cast("list[str]", kinds)):
             self.parts += self._named(kind, number)
 
     def pick(self, options: Sequence[str]) -> str:
@@ -158,7 +157,7 @@ class _Writer:
 
     def _later(self, index: int, part: Part) -> str:
         """An integer, read when a function runs."""
-        options = ["3"] + self._anywhere("const")
+        options = ["3", *self._anywhere("const")]
         options += [f"len({name})" for name in self._anywhere("list", "table")]
         if part.kind != "leaf":
             options += [f"{name}(x)" for name in self._anywhere("leaf", "branch")] * 2
@@ -225,9 +224,7 @@ class _Writer:
     def _decorated(self, index: int, part: Part) -> str:
         decorator = self.pick(self._above(index, "decorator"))
         leaf = Part("leaf", "", ())
-        return (
-            f"@{decorator}\ndef {part.name}(x):\n    return x + {self._later(index, leaf)}\n"
-        )
+        return f"@{decorator}\ndef {part.name}(x):\n    return x + {self._later(index, leaf)}\n"
 
     def _counter(self, index: int, part: Part) -> str:
         return f"{part.name} = 0\n"
@@ -287,7 +284,9 @@ def _sorted_imports(statements: Sequence[str]) -> str:
         if line.startswith("from"):
             _, module, _, name = line.split()
             taken.setdefault(module, []).append(name)
-    lines = [f"from {module} import {', '.join(sorted(taken[module]))}\n" for module in sorted(taken)]
+    lines = [
+        f"from {module} import {', '.join(sorted(taken[module]))}\n" for module in sorted(taken)
+    ]
     return "".join([*plain, *lines])
 
 

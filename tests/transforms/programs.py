@@ -69,14 +69,17 @@ class Program:
 
 
 @st.composite
-def programs(draw: Draw, most: int = 9) -> Program:
-    """A module that can be imported; most of what it defines uses something else of it."""
-    return _Writer(draw, most).program()
+def programs(draw: Draw, most: int = 9, *, tight: bool = True) -> Program:
+    """A module that can be imported; most of what it defines uses something else of it.
+
+    `tight`: constants may stand line by line.
+    """
+    return _Writer(draw, most, tight).program()
 
 
 class _Writer:
-    def __init__(self, draw: Draw, most: int) -> None:
-        self._draw = draw
+    def __init__(self, draw: Draw, most: int, tight: bool) -> None:
+        self._draw, self._tight = draw, tight
         kinds = draw(st.lists(st.sampled_from(KINDS), min_size=2, max_size=most))
         self.parts: list[Part] = []
         self.used: set[str] = set()
@@ -123,14 +126,14 @@ class _Writer:
         block = _sorted_imports(imports)
         text = "\n".join(filter(None, [head, block]))
         if text and body:
-            text += "\n\n" if self.parts[0].kind not in FLAT else "\n"
+            text += "\n" if self.parts[0].kind in (*FLAT, "branch") else "\n\n"
         return Program(text + body.lstrip("\n"), self.parts, probes)
 
     def _gap(self, index: int, part: Part) -> str:
         if index == 0:
             return ""
         if part.kind in FLAT and self.parts[index - 1].kind in FLAT:
-            return "\n" if self.chance(40) else ""
+            return "" if self._tight and self.chance(60) else "\n"
         return "\n\n"
 
     def _comment(self, part: Part) -> str:

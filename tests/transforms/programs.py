@@ -23,7 +23,7 @@ IMPORTS = {
     "os": ("import os.path\n", "len(os.path.basename('a/b')) + {0}"),
     "ceil": ("from math import ceil\n", "ceil({0} / 2)"),
     "floor": ("from math import floor\n", "floor({0} / 2)"),
-    "Dict": ("from typing import cast, Dict\n", "len(Dict[str, int].__args__) + {0}"),
+    "Dict": ("from typing import Dict\n", "len(Dict[str, int].__args__) + {0}"),
 }
 KINDS = (
     *("const", "const", "list", "change", "rebind", "leaf", "leaf", "caller", "caller", "class"),

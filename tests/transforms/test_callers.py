@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.transforms.case import CASES
 from tests.transforms.one_caller import move_caller
 from transforms.errors import Refusal
 
@@ -192,3 +193,15 @@ NOTED = {
 @pytest.mark.parametrize(("text", "notes"), NOTED.values(), ids=NOTED.keys())
 def test_noted(text: str, notes: list[str]) -> None:
     assert move_caller(text, desk="from shop import store\n").notes == notes
+
+
+def test_the_table_of_kinds_lists_every_case_once() -> None:
+    folder = CASES / "callers"
+    rows = (folder / "README.md").read_text(encoding="utf-8").split("\n")
+    listed = [
+        name.strip()
+        for row in rows
+        if row.startswith("| ") and not row.startswith("| kind")
+        for name in row.split("|")[2].split(",")
+    ]
+    assert sorted(listed) == sorted(path.stem for path in folder.glob("*.case"))

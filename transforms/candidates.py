@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from transforms.changes import EXECUTABLE, REGULAR
 from transforms.move import Move
-from transforms.texts import PICKLES, text_paths
+from transforms.texts import PICKLES, any_path, short_path, text_paths
 from transforms.tree import Tree
 
 PYTHON = (".py", ".pyi", ".pyw")
@@ -28,8 +28,10 @@ def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
     texts = set(text_paths(regular))
     dots = set(_by_dots(tree, move, python))
     found = {*tree.search(needle, [*python, *scripts, *texts]), *dots}
-    named, dotted = _import_pattern(move), _dotted_pattern(move)
-    found_in = dict.fromkeys([*python, *scripts], named) | dict.fromkeys(texts, dotted)
+    named = _import_pattern(move)
+    found_in = dict.fromkeys([*python, *scripts], named)
+    found_in |= dict.fromkeys(_packages(move), _table_pattern(move, named))
+    found_in |= dict.fromkeys(texts, _text_pattern(move))
     return {
         path: data
         for path, data in tree.read_many(sorted(found)).items()
@@ -48,6 +50,12 @@ def _by_dots(tree: Tree, move: Move, python: Iterable[str]) -> list[str]:
     return tree.search(_DOTS, inside) if inside else []
 
 
+def _packages(move: Move) -> list[str]:
+    """The `__init__` of the package that each source lies in, which may load it lazily."""
+    folders = {source.located.path.rpartition("/")[0] for source in move.sources}
+    return [f"{folder}/__init__.py" for folder in sorted(folders) if folder]
+
+
 def _any_of(names: Iterable[str]) -> bytes:
     """Any of the names, in UTF-8, or as a file in Latin-1 would hold it."""
     spelled = {name.encode() for name in names}
@@ -62,6 +70,20 @@ def _word(names: Iterable[str]) -> bytes:
 
 def _dotted_pattern(move: Move) -> re.Pattern[bytes]:
     return re.compile(rb"(?<!\.)" + _word(s.located.dotted for s in move.sources))
+
+
+def _text_pattern(move: Move) -> re.Pattern[bytes]:
+    """Matches texts that name a source as a module, or its file."""
+    paths = any_path(short_path(source.located.path) for source in move.sources)
+    return re.compile(
+        _dotted_pattern(move).pattern + rb"|" + paths.encode("utf-8", "surrogateescape")
+    )
+
+
+def _table_pattern(move: Move, named: re.Pattern[bytes]) -> re.Pattern[bytes]:
+    """Matches besides a package that names a source in a string, by its last name alone."""
+    last = _word(source.located.last for source in move.sources)
+    return re.compile(named.pattern + rb"|[\x22\x27]\.?" + last + rb"[\x22\x27]")
 
 
 def _import_pattern(move: Move) -> re.Pattern[bytes]:

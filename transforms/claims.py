@@ -114,7 +114,10 @@ def _with_docstring(source: SourceState, index: int) -> list[int]:
 
 
 def _arrange(group: Group) -> None:
-    """Put the symbols in the plan's order, and what binds or changes them later behind them."""
+    """Put the symbols in the plan's order, and what binds or changes them later behind them.
+
+    Where the plan's order is that of the source, every statement keeps it.
+    """
     source = group.source
     for name in (*group.spec.symbols, *group.spec.carry):
         for index in _changes(source, name):
@@ -133,9 +136,12 @@ def _arrange(group: Group) -> None:
         first = source.order.events(name)[0]
         _append(group, [index for index in bound if index <= first] or bound[:1])
         later.update(bound, _changes(source, name))
+    in_order = group.body == sorted(group.body)
     for index in sorted(later):
         if source.cut.get(index) is group and index not in group.carried:
             _append_behind(group, index)
+    if in_order:
+        group.body.sort()
 
 
 def _append(group: Group, indices: Iterable[int]) -> None:
@@ -160,7 +166,7 @@ def _append_behind(group: Group, index: int) -> None:
     for place, member in enumerate(group.body):
         if (
             source.symbols.binds(member) & needed
-            or any(member in source.order.events(name) and member < index for name in touched)
+            or (member < index and any(member in source.order.effects(n) for n in needed | touched))
             or (member < index and source.order.read_at_import(member) & touched)
         ):
             position = place + 1

@@ -69,12 +69,12 @@ def _is_handed_on(caller: Caller, reference: Reference, chain: tuple[str, ...]) 
             if not site.is_from and name.asname is None:
                 base = bound
             root = base.partition(".")[0]
-            if names.path_of(".".join([base, *chain[1:]])) is None and _is_ours(caller, root):
+            if names.path_of(".".join([base, *chain[1:]])) is None and is_ours(caller, root):
                 return True
     return False
 
 
-def _is_ours(caller: Caller, root: str) -> bool:
+def is_ours(caller: Caller, root: str) -> bool:
     """Whether a top-level name is a module or package of the tree."""
     names = caller.around.names
     tops = {dotted.partition(".")[0] for dotted in caller.sources}

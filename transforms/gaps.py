@@ -6,6 +6,7 @@ from transforms.document import Document
 from transforms.module import Module, Statement
 from transforms.move import Group, SourceState
 from transforms.moved_text import moved_text, with_newlines
+from transforms.symbols import is_string
 
 
 def body_text(group: Group, newline: str) -> str:
@@ -29,7 +30,7 @@ def gap_between(source: SourceState, above: Statement, below: Statement) -> int:
     own = module.blank_lines_before(below.block_start)
     if below.index == above.index + 1 and not _has_comment_between(module, above, below):
         return own
-    if above.is_definition or below.is_definition:
+    if above.is_spaced or below.is_spaced:
         return module.definition_gap
     if _is_run(module, above, below) or _is_about(source, above, below):
         return 0
@@ -38,10 +39,9 @@ def gap_between(source: SourceState, above: Statement, below: Statement) -> int:
 
 def _own_gap(module: Module, statement: Statement) -> int:
     """The blank lines above a statement that is no definition; 1 if they are those of another."""
-    previous = module.statements[statement.index - 1] if statement.index else None
-    if previous is None or previous.is_definition or previous.is_import:
-        return 1
-    return min(2, module.blank_lines_before(statement.block_start))
+    return (
+        min(2, module.blank_lines_before(statement.block_start)) if _tells(module, statement) else 1
+    )
 
 
 def _has_comment_between(module: Module, above: Statement, below: Statement) -> bool:
@@ -69,6 +69,9 @@ def first_gap(module: Module, statement: Statement) -> int:
     """Blank lines between the head of a new module and its first moved statement."""
     if statement.is_definition:
         return module.definition_gap
+    previous = module.statements[statement.index - 1] if statement.index else None
+    if previous is None or previous.is_spaced:
+        return 1  # the gap in the source was that of another kind
     return max(1, min(2, module.blank_lines_before(statement.block_start)))
 
 
@@ -85,12 +88,26 @@ def landing_gaps(
     after = max(1, module.blank_lines_before(offset)) if offset < len(module.text) else 0
     if below is not None:
         after = module.blank_lines_before(below.block_start)
-        if last.is_definition or below.is_definition:
+        if last.is_spaced or below.is_spaced:
             after = max(after, module.definition_gap)
-    if first.is_definition or (above is not None and above.is_definition):
-        return module.definition_gap, after
-    if above is None:
-        return 1, after
-    if above.is_import:
+    if above is None or above.is_import or (above.index == 0 and is_string(above.node)):
         return first_gap(source, first), after
-    return min(2, source.blank_lines_before(first.block_start)), after
+    if first.is_spaced or above.is_spaced:
+        return module.definition_gap, after
+    own = min(2, source.blank_lines_before(first.block_start))
+    return (own if _tells(source, first) else _habit(module, above, below)), after
+
+
+def _tells(module: Module, statement: Statement) -> bool:
+    """Whether the gap above a statement that is no definition is one between two of its kind."""
+    previous = module.statements[statement.index - 1] if statement.index else None
+    return previous is not None and not (previous.is_spaced or previous.is_import)
+
+
+def _habit(module: Module, above: Statement, below: Statement | None) -> int:
+    """The gap that a module puts between statements like those that something lands beside."""
+    if below is not None and not below.is_spaced:
+        return min(2, module.blank_lines_before(below.block_start))
+    if is_string(above.node) and above.index:
+        above = module.statements[above.index - 1]  # what the string documents
+    return min(2, module.blank_lines_before(above.block_start)) if _tells(module, above) else 1

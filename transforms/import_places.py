@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from transforms.import_runs import (
-    _SECTION_COMMENT,
+    SECTION_COMMENT,
     Lines,
     groups,
     module_of,
@@ -138,4 +138,4 @@ def _comes_first(name: str, site: Site) -> bool:
 
 def is_heading(comment: str) -> bool:
     """Whether a comment heads a section of imports: `# third party`, `# local imports`."""
-    return _SECTION_COMMENT.search(comment) is not None
+    return SECTION_COMMENT.search(comment) is not None

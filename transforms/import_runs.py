@@ -19,7 +19,7 @@ from transforms.import_types import ImportStyle, StatementOrder
 ImportNode = ast.Import | ast.ImportFrom
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_SECTION_COMMENT = re.compile(
+SECTION_COMMENT = re.compile(
     r"#.*\b(standard|stdlib|built-?ins?|python|third|3rd|external|first|local|own|project|internal"
     r"|library|libraries|imports?|packages|modules)\b",
     re.IGNORECASE,
@@ -382,7 +382,7 @@ class _Seeker:
         while line > 1 and self.lines.line(line - 1).lstrip(" \t\f").startswith("#"):
             if line - 1 == 1 and self.lines.line(1).startswith("#!"):
                 break
-            if heads_group and _SECTION_COMMENT.search(self.lines.line(line - 1)):
+            if heads_group and SECTION_COMMENT.search(self.lines.line(line - 1)):
                 break
             line -= 1
         return line

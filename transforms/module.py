@@ -58,6 +58,14 @@ class Statement:
         """Whether it is a function or a class."""
         return isinstance(self.node, _DEFINITIONS)
 
+    @property
+    def is_spaced(self) -> bool:
+        """Whether blank lines of a definition stand around it: it is one, or branches hold some."""
+        return self.is_definition or (
+            isinstance(self.node, (ast.If, ast.Try, ast.With))
+            and any(isinstance(child, _DEFINITIONS) for child in ast.walk(self.node))
+        )
+
 
 class Module:
     """A parsed module. `text` has no byte order mark; `encode` restores bytes exactly."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from transforms.import_sites import is_type_checking
 from transforms.move import Group
@@ -23,11 +23,14 @@ _PLAIN_DECORATORS = frozenset(
 class Needs:
     """Names that the moved statements of one group look up, each with the places.
 
-    `statements` are those of the group and what comes along, but for the copies to `leave`;
-    `bound` are the names that only they bind.
+    `statements` are those of the group and what is copied, but for the copies to `leave`; `bound`
+    are the names that only they bind. `guards_of` gives the guards of imports that come along for
+    a name: what their conditions look up is needed, too.
     """
 
-    def __init__(self, group: Group, leave: Collection[int] = ()) -> None:
+    def __init__(
+        self, group: Group, leave: Collection[int], guards_of: Callable[[str], Collection[int]]
+    ) -> None:
         self.group = group
         self.symbols = group.source.symbols
         self.names: dict[str, list[Reference]] = {}
@@ -39,29 +42,25 @@ class Needs:
             if set(self.symbols.defined.get(name, ())) <= self.statements
         }
         self._only_by_checkers: dict[str, bool] = {}
-        self._follow(sorted(self.statements))
-
-    def _follow(self, indices: Iterable[int]) -> None:
-        """Collect what the statements use; a helper that is copied brings what it uses itself."""
-        pending = list(indices)
+        pending = sorted(self.statements)
         done: set[int] = set()
         while pending:
             index = pending.pop(0)
-            if index in done:
-                continue
-            done.add(index)
-            guard = is_type_checking(self.symbols.statements[index].node)
-            for name, references in self.symbols.uses([index]).items():
-                self.names.setdefault(name, []).extend(references)
-                self._only_by_checkers[name] = guard and self._only_by_checkers.get(name, True)
-                pending += [i for i in self._brought(name) if i not in done]
+            if index not in done:
+                done.add(index)
+                for name in self._collect(index):
+                    pending += [] if name in self.bound else sorted(guards_of(name))
 
-    def _brought(self, name: str) -> list[int]:
-        """Statements that come along because `name` is used: copied helpers, guards of imports."""
-        defined = self.symbols.defined.get(name, [])
-        copied = [index for index in defined if index in self.group.copied]
-        guards = [b.index for b in self.symbols.imports.get(name, []) if b.guards]
-        return copied + ([] if defined and not guards else guards)
+    def _collect(self, index: int) -> list[str]:
+        """Take what a statement uses. Returns the names that are new."""
+        guard = is_type_checking(self.symbols.statements[index].node)
+        new = []
+        for name, references in self.symbols.uses([index]).items():
+            if name not in self.names:
+                new.append(name)
+            self.names.setdefault(name, []).extend(references)
+            self._only_by_checkers[name] = guard and self._only_by_checkers.get(name, True)
+        return new
 
     def only_guards(self, name: str) -> bool:
         """Whether `name` is only needed by the condition of `if TYPE_CHECKING:`."""

@@ -88,7 +88,8 @@ class _Deriver:
         self.symbols: Symbols = self.source.symbols
         self.document: Document = self.source.document
         self.destination: Located = group.located
-        self.needs = Needs(group, leave=set(filter(self._is_there, group.copied)))
+        leave = set(filter(self._is_there, group.copied))
+        self.needs = Needs(group, leave, self._guards_along)
         self.result = Preamble(_future_text(self.symbols), names=frozenset(self.needs.names))
         self.plain: dict[int, list[ImportedBinding]] = {}
         self.guarded: dict[int, list[ImportedBinding]] = {}
@@ -143,20 +144,37 @@ class _Deriver:
             and bool(existing.type_checking_guard())
         )
 
-    def _copies_import(self, name: str) -> bool:
-        """Record the import statements that bind `name`; false if only the source can give it."""
-        bindings = self.symbols.imports[name]
+    def _guards_along(self, name: str) -> list[int]:
+        """The guards of imports that the destination gets because moved code uses a name."""
+        if name in self.source.moved or self._is_copied(name) or not self._can_copy(name):
+            return []
+        found = self._guarded(self.symbols.imports[name])
+        return [] if found and self.context.already(name) else [b.index for b in found]
+
+    def _can_copy(self, name: str) -> bool:
+        """Whether the imports that bind `name` may be copied; else the source gives it."""
+        bindings = self.symbols.imports.get(name, [])
         own = {binding.index for binding in bindings if binding.guards}
         if not set(self.symbols.defined.get(name, ())) <= own | {b.index for b in bindings}:
             return False  # bound otherwise, too, by a statement of its own
-        if not all(may_stand_twice(self.symbols.statements[index].node) for index in own):
+        statements = self.symbols.statements
+        return bool(bindings) and all(may_stand_twice(statements[index].node) for index in own)
+
+    def _guarded(self, bindings: list[ImportedBinding]) -> list[ImportedBinding]:
+        """Those under a guard, but for what type checkers see of a name imported plainly."""
+        plain = any(not binding.guards for binding in bindings)
+        return [b for b in bindings if b.guards and not (plain and b.is_type_checking)]
+
+    def _copies_import(self, name: str) -> bool:
+        """Record the import statements that bind `name`; false if only the source can give it."""
+        if not self._can_copy(name):
             return False
+        bindings = self.symbols.imports[name]
         plain = [binding for binding in bindings if not binding.guards]
         for binding in self._of_dotted(name, plain):
             self.plain.setdefault(binding.index, []).append(binding)
-        for binding in bindings:
-            if binding.guards and not (plain and binding.is_type_checking):
-                self.guarded.setdefault(binding.index, []).append(binding)
+        for binding in self._guarded(bindings):
+            self.guarded.setdefault(binding.index, []).append(binding)
         return True
 
     def _of_dotted(self, name: str, bindings: list[ImportedBinding]) -> list[ImportedBinding]:

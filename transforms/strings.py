@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from transforms.attribute_calls import PATCH_OPTIONS, called_name
 from transforms.caller_context import Caller
+from transforms.detours import is_ours
 from transforms.outcome import Edit
 from transforms.roles import Roles
 
@@ -56,6 +57,7 @@ class Strings:
             self._documentation()
         self._relative_imports()
         self._shortened()
+        self._tables()
 
     def _outside_imports(self) -> bool:
         """Whether the text names a source anywhere but on the line of an import statement."""
@@ -266,8 +268,30 @@ class Strings:
                     continue
                 other = found[0].rpartition(".")[0]
                 known = self.caller.around.names.path_of(other) is not None
-                if self._moves(dotted, found[1]) and not known:
+                ours = is_ours(self.caller, other.partition(".")[0])
+                if self._moves(dotted, found[1]) and ours and not known:
                     self._note(node, f"may reach `{dotted}` through another module")
+
+    def _tables(self) -> None:
+        """A package that may load its modules lazily: `{"source": ["NAME"]}`."""
+        if not self.module.path.endswith("/__init__.py"):
+            return
+        for dotted, source in self.caller.sources.items():
+            last = source.located.last
+            inside = dotted.rpartition(".")[0] == self.caller.dotted
+            if not inside or not re.search(rf"""['"]\.?{re.escape(last)}['"]""", self.module.text):
+                continue
+            literals = [
+                node
+                for node in _walk_outside_f_strings(self.module.tree)
+                if isinstance(node, ast.Constant)
+            ]
+            named = {str(node.value) for node in literals}
+            if not any(self._moves(dotted, name) for name in named):
+                continue
+            for node in literals:
+                if node.value in (last, f".{last}"):
+                    self._note(node, "a table names a source, and elsewhere what moved from it")
 
     def _note(self, node: ast.expr, why: str) -> None:
         self.caller.note("string", node.lineno, f"{why[0].upper()}{why[1:]}.")

@@ -19,7 +19,7 @@ CONFIGURATION = (".toml", ".cfg", ".ini")
 DOCUMENTS = (".rst", ".md", ".txt")
 OTHERS = (".ipynb", ".yaml", ".yml", ".json", ".sh", ".pyx", ".pxd")
 PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
-_NAMED = frozenset({"makefile", "dockerfile", "jenkinsfile", "procfile"})
+_NAMED = frozenset({"makefile", "dockerfile", "jenkinsfile", "procfile", "codeowners"})
 _WHOLE = re.compile(r"[ \t]*(?:\.\.[ \t]+[\w:+-]+::|:::)[ \t]*~?\Z")
 _EXCERPT = 200
 
@@ -59,6 +59,9 @@ class Texts:
         self._entry = re.compile(rf"(?<![\w.])({joined}):([^\W\d]\w*)")
         self._import = re.compile(rf"\bfrom[ \t]+({joined})[ \t]+import\b(.*)")
         self._roles = Roles(names)
+        files = {short_path(s.located.path): s for s in around.sources.values()}
+        self._files = files
+        self._file = re.compile(rf"(?<![\w.-])(?:[\w.-]+/)*?({any_path(files)})(?!\w)")
 
     def rewrite(self, path: str, data: bytes) -> TextResult:
         """Give the file's new bytes; all that is not UTF-8 stays as it is."""
@@ -103,9 +106,9 @@ class Texts:
             return
         kind = "notebook" if path.lower().endswith(".ipynb") else "text"
         noted: set[int] = set()
-        for found in sorted(
-            [*self._dotted.finditer(text), *self._import.finditer(text)], key=lambda m: m.start()
-        ):
+        patterns = (self._dotted, self._import, self._file)
+        mentions = [found for pattern in patterns for found in pattern.finditer(text)]
+        for found in sorted(mentions, key=lambda m: m.start()):
             why = self._why(path, text, found)
             line = text.count("\n", 0, found.start()) + 1
             if why and line not in noted:
@@ -116,6 +119,8 @@ class Texts:
         """What a person should know about a mention; "" if nothing."""
         if found.re is self._import:
             return self._why_import(found)
+        if found.re is self._file:
+            return self._why_file(path, found)
         dotted, name = found[1], found[3]
         if name:
             moved = self._moves(dotted, name)
@@ -134,6 +139,14 @@ class Texts:
         if path.lower().endswith(DOCUMENTS) and _WHOLE.match(before):
             return f"Documents `{found[1]}` as a whole; what moved is no longer among it."
         return ""
+
+    def _why_file(self, path: str, found: re.Match[str]) -> str:
+        """A path, as settings for single files, owners and commands name it."""
+        source = self._files[found[1]]
+        if source.spec.emptied == "delete" or source.spec.becomes is not None:
+            return f"Names `{source.located.path}`, which goes; it was left alone."
+        settles = path.lower().endswith((*CONFIGURATION, "codeowners"))
+        return f"Is about `{source.located.path}`; it does not reach what moved." if settles else ""
 
     def _why_import(self, found: re.Match[str]) -> str:
         names = re.findall(r"\w+", found[2].replace("\\n", " "))
@@ -160,6 +173,16 @@ class Texts:
                         f"`{dotted}` offers the name.",
                     )
                 )
+
+
+def short_path(path: str) -> str:
+    """The end of a path by which texts name a file: its folder, if it has one, and its name."""
+    return "/".join(path.split("/")[-2:])
+
+
+def any_path(paths: Iterable[str]) -> str:
+    """A pattern for any of the paths."""
+    return "|".join(re.escape(path) for path in sorted(paths, key=lambda path: (-len(path), path)))
 
 
 def _is_quoted(text: str, found: re.Match[str]) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
+from typing import cast
 
 from hypothesis import strategies as st
 
@@ -63,25 +64,26 @@ class Program:
         if not symbols:
             head = ""
         prefix = {0: "", 1: "m.", 2: "pkg.mono."}[form]
-        lines = [
-            f"        {self.probes[name].format(prefix + name)},\n" for name in symbols
-        ]
+        lines = [f"        {self.probes[name].format(prefix + name)},\n" for name in symbols]
         return head + "\n\ndef results():\n    return [\n" + "".join(lines) + "    ]\n"
 
 
 @st.composite
-def programs(draw: Draw, most: int = 9) -> Program:
-    """A module that can be imported; most of what it defines uses something else of it."""
-    return _Writer(draw, most).program()
+def programs(draw: Draw, most: int = 9, *, tight: bool = True) -> Program:
+    """A module that can be imported; most of what it defines uses something else of it.
+
+    `tight`: constants may stand line by line.
+    """
+    return _Writer(draw, most, tight).program()
 
 
 class _Writer:
-    def __init__(self, draw: Draw, most: int) -> None:
-        self._draw = draw
+    def __init__(self, draw: Draw, most: int, tight: bool) -> None:
+        self._draw, self._tight = draw, tight
         kinds = draw(st.lists(st.sampled_from(KINDS), min_size=2, max_size=most))
         self.parts: list[Part] = []
         self.used: set[str] = set()
-        for number, kind in enumerate(kinds):  # type: ignore[call-overload]
+        for number, kind in enumerate(cast("list[str]", kinds)):
             self.parts += self._named(kind, number)
 
     def pick(self, options: Sequence[str]) -> str:
@@ -124,14 +126,14 @@ class _Writer:
         block = _sorted_imports(imports)
         text = "\n".join(filter(None, [head, block]))
         if text and body:
-            text += "\n\n" if self.parts[0].kind not in FLAT else "\n"
+            text += "\n" if self.parts[0].kind in (*FLAT, "branch") else "\n\n"
         return Program(text + body.lstrip("\n"), self.parts, probes)
 
     def _gap(self, index: int, part: Part) -> str:
         if index == 0:
             return ""
         if part.kind in FLAT and self.parts[index - 1].kind in FLAT:
-            return "\n" if self.chance(40) else ""
+            return "" if self._tight and self.chance(60) else "\n"
         return "\n\n"
 
     def _comment(self, part: Part) -> str:
@@ -158,7 +160,7 @@ class _Writer:
 
     def _later(self, index: int, part: Part) -> str:
         """An integer, read when a function runs."""
-        options = ["3"] + self._anywhere("const")
+        options = ["3", *self._anywhere("const")]
         options += [f"len({name})" for name in self._anywhere("list", "table")]
         if part.kind != "leaf":
             options += [f"{name}(x)" for name in self._anywhere("leaf", "branch")] * 2
@@ -225,9 +227,7 @@ class _Writer:
     def _decorated(self, index: int, part: Part) -> str:
         decorator = self.pick(self._above(index, "decorator"))
         leaf = Part("leaf", "", ())
-        return (
-            f"@{decorator}\ndef {part.name}(x):\n    return x + {self._later(index, leaf)}\n"
-        )
+        return f"@{decorator}\ndef {part.name}(x):\n    return x + {self._later(index, leaf)}\n"
 
     def _counter(self, index: int, part: Part) -> str:
         return f"{part.name} = 0\n"
@@ -287,7 +287,9 @@ def _sorted_imports(statements: Sequence[str]) -> str:
         if line.startswith("from"):
             _, module, _, name = line.split()
             taken.setdefault(module, []).append(name)
-    lines = [f"from {module} import {', '.join(sorted(taken[module]))}\n" for module in sorted(taken)]
+    lines = [
+        f"from {module} import {', '.join(sorted(taken[module]))}\n" for module in sorted(taken)
+    ]
     return "".join([*plain, *lines])
 
 

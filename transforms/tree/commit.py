@@ -46,7 +46,8 @@ class GitTree(Tree):
 
     def tree_id(self) -> str:
         """Give the id of the commit's whole tree."""
-        return self.repository.run("rev-parse", "--verify", f"{self.commit}^{{tree}}").decode().strip()
+        printed = self.repository.run("rev-parse", "--verify", f"{self.commit}^{{tree}}")
+        return printed.decode().strip()
 
     def ids(self) -> Mapping[str, str]:
         """Give each path's object id: two commits hold equal bytes where these are equal."""

@@ -50,7 +50,7 @@ def run(
         process = subprocess.Popen(
             [str(part) for part in command],
             cwd=cwd,
-            env=None if environment is None else {**os.environ, **environment},
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

@@ -5,11 +5,13 @@ binding it finds. Where the two differ, a class of difference must explain it; t
 classes in which LibCST 1.9.0 departs from Python's rules:
 
 - it orders bindings and uses of one scope by their text, also where the use runs later:
-  a forward reference in a string, a postponed annotation, a second loop of a comprehension;
+  a forward reference in a string, a postponed annotation, a second loop of a comprehension,
+  a walrus in the condition of `x if (x := f()) else y`;
 - it reads strings only in some of the places where types stand (`list["Later"]` within a `Union`,
   `typing.List["Later"]`, calls of `typing_extensions`), and reads some that are no types
   (`Annotated[int, "unit"]`, strings in calls in an annotation);
 - it takes the captures and keywords of `match` patterns for uses, not for bindings;
+- it does not mangle the private names of a class;
 - it binds a walrus inside the comprehension that it stands in, not around it.
 """
 
@@ -170,6 +172,7 @@ def _why(reference: Reference, found: list[Found]) -> str:
     later = first >= reference.statement.lineno
     classes = {
         "a walrus in a comprehension": any(_leaves_comprehension(it) for it in bindings),
+        "a capture or a keyword of a match pattern": any(it.kind == "match" for it in bindings),
         "an annotation that names what is bound later": later
         and reference.annotation in ("string", "postponed"),
         "a comprehension that reads the target of its inner loop": own
@@ -202,6 +205,10 @@ def _binding_differences(ours: Scopes, theirs: LibcstScopes) -> Iterator[Differe
                 reason = "a walrus in a comprehension"
             elif names - other <= captures and not other - names:
                 reason = "a capture or a keyword of a match pattern"
+            elif key[0] == "class" and names - other == {
+                f"_{str(key[1]).lstrip('_')}{name}" for name in other - names
+            }:
+                reason = "a private name of a class"
             yield Difference((0, 0), text, reason)
 
 

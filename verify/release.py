@@ -187,6 +187,8 @@ def _compiles(after: Mapping[str, Blob | None]) -> Check:
             compile(blob.data, path, "exec", dont_inherit=True)
         except SyntaxError as error:
             faults.append((Place(path, error.lineno), str(error.msg)))
+        except ValueError as error:  # a null byte, on the Pythons before 3.11.4
+            faults.append((Place(path), str(error)))
     return Check("compiles", f"all {len(modules)} modules that changed", tuple(faults))
 
 

@@ -51,7 +51,8 @@ class Cut:
             self.document.edits.delete_lines(
                 module.line_start(statement.block_start), module.after_line(statement.end)
             )
-        self.orphans = Orphans(self.document, self.source.cut, external)
+        checks = any(self.needed_back().values())
+        self.orphans = Orphans(self.document, self.source.cut, external, checks=checks)
         self.removed_imports += self.orphans.drop()
         self._import_back()
 

@@ -169,13 +169,25 @@ class Edits:
         return offset, offset, text
 
     def _closed(self, start: int, end: int) -> tuple[int, int, str]:
-        """A deletion: the larger of its two gaps is kept, with its own bytes."""
+        """A deletion: the larger of its two gaps is kept, with its own bytes.
+
+        Where it touches both neighbours, and had a gap inside, one blank line parts them.
+        """
         above, before = self._gap_above(start)
         below, after = self._gap_below(end)
-        gap = max(before, after) if above and below < len(self.text) else 0
-        if gap <= before and above:
-            return self._skip_blank(above, gap), below, ""
-        return above, self._skip_blank_back(below, end, gap), ""
+        if not above or below == len(self.text):
+            return above, below, ""
+        if not (before or after) and self._has_gap(start, end):
+            return above, below, self.newline
+        if after <= before:
+            return self._skip_blank(above, before), below, ""
+        return above, self._skip_blank_back(below, end, after), ""
+
+    def _has_gap(self, start: int, end: int) -> bool:
+        """Whether blank lines stand between two deletions that were merged into one."""
+        return any(
+            start <= low and high < end and self._gap_below(high)[1] for low, high in self._deleted
+        )
 
     def _before(self, offset: int, item: Block | _Lines) -> int:
         """Blank lines between what is kept above and a first item."""

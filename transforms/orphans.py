@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 
 from transforms.document import Document, is_empty_without
 from transforms.guards import drop_empty_branches, only_imports
+from transforms.import_sites import is_type_checking
 from transforms.imports import ImportedName
 from transforms.needs import dotted_imports, reached_modules
 from transforms.symbols import ImportedBinding, Symbols
@@ -19,16 +20,23 @@ from transforms.symbols import ImportedBinding, Symbols
 class Orphans:
     """What a source need not import any more once the statements in `cut` have left it.
 
-    `names` are bound by imports that go, `guards` are statements that go whole.
+    `names` are bound by imports that go, `guards` are statements that go whole. `kept` are names
+    that others read; `checks`: an `if TYPE_CHECKING:` is needed for other imports.
     """
 
     def __init__(
-        self, document: Document, cut: Collection[int], kept: Collection[str] = ()
+        self,
+        document: Document,
+        cut: Collection[int],
+        kept: Collection[str] = (),
+        *,
+        checks: bool = False,
     ) -> None:
         self.document = document
         self.symbols: Symbols = document.symbols
         self.cut = set(cut)
         self.kept = set(kept)
+        self.checks = checks
         self.names: set[str] = set()
         self.guards: set[int] = set()
         self._find()
@@ -80,6 +88,8 @@ class Orphans:
         """Whether a guard imports nothing but orphans, and does nothing else."""
         node = self.symbols.statements[index].node
         if index in self.cut or not self.symbols.binds(index) <= self.names:
+            return False
+        if self.checks and is_type_checking(node):
             return False
         if isinstance(node, ast.Try):
             return _only_falls_back(node)

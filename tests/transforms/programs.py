@@ -18,16 +18,47 @@ from typing import cast
 from hypothesis import strategies as st
 
 Draw = Callable[..., object]
+# Modules beside the one that is split, which it imports in every way.
+BESIDE = {
+    "pkg/base.py": b"B1 = 11\nB2 = 12\n\n\nclass T:\n    pass\n",
+    "pkg/util.py": b"from pkg.base import B1\n\n\ndef twice(x):\n    return x * 2 + B1\n",
+    "pkg/inner/__init__.py": b"",
+    "pkg/inner/deep.py": b"def half(x):\n    return x // 2\n",
+}
+# Imports by what they are called here: a statement, and an expression that needs it. `{dots}` is
+# how the module spells its own package.
 IMPORTS = {
+    "logging": ("import logging\n", "{0}"),
     "json": ("import json\n", "len(json.dumps({0}))"),
     "os": ("import os.path\n", "len(os.path.basename('a/b')) + {0}"),
     "ceil": ("from math import ceil\n", "ceil({0} / 2)"),
     "floor": ("from math import floor\n", "floor({0} / 2)"),
     "Dict": ("from typing import Dict\n", "len(Dict[str, int].__args__) + {0}"),
+    "B1": ("from {dots}base import B1\n", "B1 + {0}"),
+    "B2": ("from {dots}base import B2 as b2\n", "b2 - {0}"),
+    "util": ("from {dot} import util\n", "util.twice({0})"),
+    "whole": ("import pkg.inner.deep\n", "pkg.inner.deep.half({0})"),
+    "half": ("from {dots}inner.deep import half\n", "half({0})"),
+    "acc": (
+        "try:\n    import nowhere as acc\nexcept ImportError:\n    import math as acc\n",
+        "acc.floor({0})",
+    ),
+    "chosen": (
+        "if len(__name__) > 90:\n    from nowhere import chosen, other\nelse:\n"
+        "    from math import floor as chosen, trunc as other\n",
+        "chosen({0}) + other({0})",
+    ),
+    "half_chosen": (
+        "if len(__name__) > 91:\n    from nowhere import one, two\nelse:\n"
+        "    from math import floor as one, trunc as two\n",
+        "one({0})",
+    ),
 }
+GUARDED = ("acc", "chosen", "half_chosen")
 KINDS = (
     *("const", "const", "list", "change", "rebind", "leaf", "leaf", "caller", "caller", "class"),
-    *("class", "decorator", "decorated", "counter", "branch", "registry", "handler"),
+    *("class", "decorator", "decorated", "counter", "branch", "registry", "handler", "flag"),
+    *("logger", "local"),
 )
 
 
@@ -83,6 +114,7 @@ class _Writer:
         kinds = draw(st.lists(st.sampled_from(KINDS), min_size=2, max_size=most))
         self.parts: list[Part] = []
         self.used: set[str] = set()
+        self.relative = self.chance(30)
         for number, kind in enumerate(cast("list[str]", kinds)):
             self.parts += self._named(kind, number)
 
@@ -122,12 +154,25 @@ class _Writer:
                 probes[part.name] = probe
         head = '"""Generated."""\n' if self.chance(30) else ""
         head += "from __future__ import annotations\n" if future else ""
-        imports = [IMPORTS[name][0] for name in IMPORTS if name in self.used]
-        block = _sorted_imports(imports)
+        block = self._imports(with_types=future)
         text = "\n".join(filter(None, [head, block]))
         if text and body:
             text += "\n" if self.parts[0].kind in (*FLAT, "branch") else "\n\n"
         return Program(text + body.lstrip("\n"), self.parts, probes)
+
+    def _imports(self, *, with_types: bool) -> str:
+        """The import block: sorted, then what is guarded."""
+        dots = "." if self.relative else "pkg."
+        plain = [
+            IMPORTS[name][0].format(dots=dots, dot="." if self.relative else "pkg")
+            for name in IMPORTS
+            if name in self.used and name not in GUARDED
+        ]
+        blocks = [IMPORTS[name][0] for name in GUARDED if name in self.used]
+        if "T" in self.used:
+            plain.append("from typing import TYPE_CHECKING\n")
+            blocks.append(f"if TYPE_CHECKING:\n    from {dots}base import T\n")
+        return "\n".join(filter(None, [_sorted_imports(plain), *blocks]))
 
     def _gap(self, index: int, part: Part) -> str:
         if index == 0:
@@ -156,6 +201,8 @@ class _Writer:
         options += [f"len({name})" for name in self._above(index, "list", "table")]
         options += [f"{name}(2)" for name in self._above(index, "leaf", "caller", "decorated")]
         options += [f"{name}.a" for name in self._above(index, "class")]
+        options += [f"int({name})" for name in self._above(index, "flag")]
+        options += [f"len({name}.handlers)" for name in self._above(index, "logger")]
         return self._wrapped(self.pick(options))
 
     def _later(self, index: int, part: Part) -> str:
@@ -215,6 +262,9 @@ class _Writer:
         base = f"({self.pick(bases)})" if bases and self.chance(40) else ""
         annotated = self._above(index, "class")
         hint = f": {self.pick(annotated)}" if annotated and self.chance(30) else ""
+        if not hint and self.chance(20):
+            self.used.add("T")
+            hint = ': "T"'
         leaf = Part("leaf", "", ())
         return (
             f"class {part.name}{base}:\n    a = {self._eager(index)}\n\n"
@@ -228,6 +278,21 @@ class _Writer:
         decorator = self.pick(self._above(index, "decorator"))
         leaf = Part("leaf", "", ())
         return f"@{decorator}\ndef {part.name}(x):\n    return x + {self._later(index, leaf)}\n"
+
+    def _flag(self, index: int, part: Part) -> str:
+        return f"{part.name} = {self._eager(index)} > 3\n"
+
+    def _logger(self, index: int, part: Part) -> str:
+        self.used.add("logging")
+        return f'{part.name} = logging.getLogger("generated")\n'
+
+    def _local(self, index: int, part: Part) -> str:
+        dots = self.pick([".", "pkg."])
+        return (
+            f"def {part.name}(x):\n    from {dots}base import B2 as late\n"
+            f"    from {dots}inner import deep\n\n"
+            f"    return late + deep.half(x) + {self._later(index, part)}\n"
+        )
 
     def _counter(self, index: int, part: Part) -> str:
         return f"{part.name} = 0\n"
@@ -258,7 +323,7 @@ class _Writer:
         return f"@{self.pick(self._above(index, 'registry'))}\ndef {part.name}(x):\n    return x\n"
 
 
-FLAT = ("const", "list", "change", "rebind", "counter", "table")
+FLAT = ("flag", "logger", "const", "list", "change", "rebind", "counter", "table")
 NEEDS = {
     "change": "list",
     "rebind": "const",
@@ -276,21 +341,29 @@ PROBES = {
     "branch": "{0}(5)",
     "table": "sorted({0})",
     "handler": "{0}(5)",
+    "flag": "{0}",
+    "local": "{0}(7)",
 }
 
 
 def _sorted_imports(statements: Sequence[str]) -> str:
-    """As isort would: plain imports first, names of one module together."""
-    plain = sorted(line for line in statements if line.startswith("import"))
+    """As isort would: by section, plain imports first, names of one module together."""
+    sections: dict[int, list[str]] = {}
     taken: dict[str, list[str]] = {}
     for line in statements:
         if line.startswith("from"):
-            _, module, _, name = line.split()
-            taken.setdefault(module, []).append(name)
-    lines = [
-        f"from {module} import {', '.join(sorted(taken[module]))}\n" for module in sorted(taken)
-    ]
-    return "".join([*plain, *lines])
+            module, names = line.removeprefix("from ").rstrip().split(" import ")
+            taken.setdefault(module, []).append(names)
+        else:
+            own = line.startswith("import pkg")
+            sections.setdefault(1 if own else 0, []).append(line)
+    for found in sections.values():
+        found.sort()
+    for module in sorted(taken, key=lambda name: (name.replace(".", "_."), name)):
+        section = 2 if module.startswith(".") else 1 if module.startswith("pkg") else 0
+        names = ", ".join(sorted(taken[module], key=lambda name: (not name.isupper(), name)))
+        sections.setdefault(section, []).append(f"from {module} import {names}\n")
+    return "\n".join("".join(sections[section]) for section in sorted(sections))
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

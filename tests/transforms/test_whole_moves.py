@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from tests.transforms.case import MemoryTree
-from tests.transforms.programs import Draw, Program, programs, run
+from tests.transforms.programs import BESIDE, Draw, Program, programs, run
 from transforms.changes import Blob
 from transforms.edits import Block, Edits
 from transforms.engine import apply
@@ -30,6 +30,7 @@ SETTINGS = settings(
 
 def tree_of(program: Program, form: int) -> Files:
     return {
+        **BESIDE,
         "pkg/__init__.py": b"",
         "pkg/mono.py": program.text.encode(),
         "app.py": program.caller(form).encode(),

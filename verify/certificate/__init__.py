@@ -7,28 +7,106 @@ stands on the standard library alone and shares no code with the mover: it is a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-from verify.certificate.binding import Judge
 from verify.certificate.conserve import Shapes, pair
-from verify.certificate.findings import (
-    CERTIFIED,
-    RESIDUAL,
-    UNKNOWN,
-    Certificate,
-    Findings,
-    Moved,
-    Observable,
-    Residual,
-    Unknown,
-)
+from verify.certificate.cycles import Cycles
+from verify.certificate.imports import Imports
+from verify.certificate.judge import Judge
+from verify.certificate.order import Order
 from verify.certificate.reach import Reach
-from verify.certificate.resolve import Side
+from verify.certificate.resolve import Side, stem_of
 from verify.certificate.source import OpaqueError, Source, is_python, parse
 
 Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
+CERTIFIED, RESIDUAL, UNKNOWN = "CERTIFIED", "RESIDUAL", "UNKNOWN"
 _REGULAR = {0o100644, 0o100755}
+_BINARY = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
+_MOST_TEXT = 160  # characters of an excerpt
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Residual:
+    """A line that is not part of the move. `side` is `base` or `target`; `lines` are all the lines
+    of that side that the statement adds or takes away, empty where no line differs.
+    """
+
+    path: str
+    line: int
+    side: str
+    kind: str
+    why: str
+    text: str = ""
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Observable:
+    """What a program could notice though no statement changed."""
+
+    path: str
+    line: int
+    kind: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What keeps a certificate from being given. `needs` is the Python version that could."""
+
+    path: str
+    line: int
+    why: str
+    needs: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Moved:
+    """A statement that stands in another file; `symbol` is what it defines, or its kind."""
+
+    symbol: str
+    source: str
+    source_line: int
+    destination: str
+    destination_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What became of every statement of the changed files.
+
+    RESIDUAL outweighs UNKNOWN: what differs is certain, whatever else cannot be judged.
+    """
+
+    verdict: str
+    moved: tuple[Moved, ...]
+    copies: tuple[Moved, ...]
+    derived: tuple[Moved, ...]
+    residuals: tuple[Residual, ...]
+    observables: tuple[Observable, ...]
+    unknowns: tuple[Unknown, ...]
+    counts: Mapping[str, int]
+
+    @property
+    def relaid(self) -> int:
+        """Count the statements that have the same tokens in another layout."""
+        return self.counts.get("relaid", 0)
+
+    @property
+    def added_lines(self) -> int:
+        """Count the lines of the target that are not part of the move."""
+        return self._lines("target")
+
+    @property
+    def removed_lines(self) -> int:
+        """Count the lines of the base that are neither kept nor moved."""
+        return self._lines("base")
+
+    def _lines(self, side: str) -> int:
+        return len({(r.path, n) for r in self.residuals if r.side == side for n in r.lines})
 
 
 class Rest(Protocol):
@@ -41,7 +119,56 @@ class Rest(Protocol):
         """Read some of them."""
 
     def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
-        """List those whose bytes match."""
+        """List those among `paths` whose bytes match."""
+
+
+class Findings:
+    """A certificate in the making."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._residuals: set[Residual] = set()
+        self._observables: set[Observable] = set()
+        self._unknowns: set[Unknown] = set()
+        self._moves: dict[str, set[Moved]] = {"moved": set(), "copies": set(), "derived": set()}
+
+    def residual(
+        self,
+        side: str,
+        path: str,
+        line: int,
+        kind: str,
+        why: str,
+        text: str = "",
+        lines: Iterable[int] = (),
+    ) -> None:
+        """Note a residual."""
+        excerpt = text.strip()[:_MOST_TEXT]
+        self._residuals.add(Residual(path, line, side, kind, why, excerpt, tuple(lines)))
+
+    def observe(self, path: str, line: int, kind: str, what: str) -> None:
+        """Note an observable."""
+        self._observables.add(Observable(path, line, kind, what))
+
+    def unknown(self, path: str, line: int, why: str, needs: tuple[int, int] | None = None) -> None:
+        """Note what cannot be judged."""
+        self._unknowns.add(Unknown(path, line, why, needs))
+
+    def move(self, how: str, *what: str | int) -> None:
+        """Note a statement that moved, was copied or was derived: see `Moved`."""
+        self._moves[how].add(Moved(*what))  # type: ignore[arg-type]
+
+    def certificate(self) -> Certificate:
+        """Give the certificate."""
+        verdict = RESIDUAL if self._residuals else UNKNOWN if self._unknowns else CERTIFIED
+        return Certificate(
+            verdict,
+            *(tuple(sorted(found)) for found in self._moves.values()),
+            tuple(sorted(self._residuals)),
+            tuple(sorted(self._observables)),
+            tuple(sorted(self._unknowns, key=lambda u: (u.path, u.line, u.why))),
+            dict(sorted(self.counts.items())),
+        )
 
 
 class _Held:
@@ -67,21 +194,24 @@ def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate
     runs what it reads, and never raises for what it finds there.
     """
     shared = {p: base[p] for p in base.keys() & target.keys() if base[p] == target[p]}
-    rest = rest if rest is not None else _Held(shared)
     found = Findings()
-    ours = _sources(base, shared, found, "base")
-    theirs = _sources(target, shared, found, "target")
-    for path in sorted(base.keys() | target.keys()):
-        if path not in shared:
-            _other(path, base.get(path), target.get(path), found)
-    _judge(ours, theirs, rest, found)
+    for path in sorted((base.keys() | target.keys()) - shared.keys()):
+        _file(path, base.get(path), target.get(path), found)
+    ours, theirs = (
+        _sources({p: f for p, f in files.items() if p not in shared}, side, found)
+        for side, files in (("base", base), ("target", target))
+    )
+    try:
+        _judge(ours, theirs, rest if rest is not None else _Held(shared), found)
+    except RecursionError:
+        found.unknown(min((*ours, *theirs)), 1, "a statement nests too deeply")
     return found.certificate()
 
 
-def _sources(files: Files, shared: Files, found: Findings, side: str) -> dict[str, Source]:
+def _sources(files: Files, side: str, found: Findings) -> dict[str, Source]:
     sources = {}
     for path, (data, mode) in sorted(files.items()):
-        if path in shared or mode not in _REGULAR or not is_python(path, data):
+        if mode not in _REGULAR or not is_python(path, data):
             continue
         try:
             sources[path] = parse(path, data)
@@ -90,19 +220,22 @@ def _sources(files: Files, shared: Files, found: Findings, side: str) -> dict[st
     return sources
 
 
-def _other(
+def _file(
     path: str, old: tuple[bytes, int] | None, new: tuple[bytes, int] | None, found: Findings
 ) -> None:
-    """List what differs besides Python code."""
+    """Judge what can be told of a changed file without reading it as Python."""
     for side, file in (("base", old), ("target", new)):
         if file is not None and file[1] not in _REGULAR:
             found.residual(side, path, 1, "link", "a link or a submodule changed")
-            return
+        elif file is not None and path.endswith(_BINARY):
+            found.residual(side, path, 1, "binary", "a file that Python loads changed")
     if old and new and old[1] != new[1]:
-        found.observe(path, 1, "mode", f"mode {old[1]:o} became {new[1]:o}")
+        found.observe(path, 1, "mode", f"the mode {old[1]:o} became {new[1]:o}")
     if not any(is_python(path, file[0]) for file in (old, new) if file is not None):
         state = "is new" if old is None else "is gone" if new is None else "changed"
         found.observe(path, 1, "file", f"a file that is no Python {state}")
+    elif old is None or new is None:
+        found.observe(path, 1, "file", f"a module {'is new' if old is None else 'is gone'}")
 
 
 def _judge(
@@ -116,14 +249,33 @@ def _judge(
         return cache.get(path)
 
     shapes = Shapes()
+    unchanged = sorted(p for p in rest.paths() if p not in ours and p not in theirs)
+    ours, theirs = (
+        _visible(s, unchanged, files, found) for s, files in (("base", ours), ("target", theirs))
+    )
     pairing = pair(ours, theirs, shapes)
-    unchanged = {path for path in rest.paths() if path not in ours and path not in theirs}
     base = Side([*unchanged, *ours], ours, read, lambda path, index: (path, index))
     target = Side([*unchanged, *theirs], theirs, read, pairing.key)
-    judge = Judge(base, target, pairing, shapes, found, ours, theirs)
+    judge = Judge(base, target, pairing, shapes, found)
     judge.run()
-    python = sorted(path for path in unchanged if path.endswith(".py"))
-    Reach(judge, rest.read_many, lambda needle: rest.search(needle, python)).run()
+    Imports(judge).run()
+    Order(judge).run()
+    Cycles(judge).run()
+    Reach(judge, unchanged, rest.read_many, rest.search).run()
+
+
+def _visible(
+    side: str, unchanged: list[str], files: Mapping[str, Source], found: Findings
+) -> dict[str, Source]:
+    """Leave out modules that a package of the same name hides from every import."""
+    packages = {stem_of(p) for p in (*unchanged, *files) if p.endswith("/__init__.py")}
+    seen = {}
+    for path, source in files.items():
+        if path == f"{stem_of(path)}.py" and stem_of(path) in packages:
+            found.residual(side, path, 1, "hidden", "a package of the same name hides this module")
+        else:
+            seen[path] = source
+    return seen
 
 
 __all__ = [

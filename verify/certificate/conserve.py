@@ -1,6 +1,6 @@
 """Which statement of the target is which of the base, and what is left on either side.
 
-Top-level statements are matched whole, by their bytes, then by their tokens. One that was edited
+Top-level statements are matched whole, by their text, then by their tokens. One that was edited
 is matched by its name and compared statement by statement, down to the innermost that differs.
 """
 
@@ -11,37 +11,22 @@ import io
 import re
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
-from verify.certificate.source import (
-    Comment,
-    Import,
-    Source,
-    Unit,
-    imports_of,
-    only_imports,
-    start_of,
-)
+from verify.certificate.source import FUNCTIONS, Source, Unit, imports_of, only_imports
 
 Place = tuple[str, int]  # a top-level statement: path and index
 _MOST_COMPARED = 4_000_000  # pairs of sibling statements; a hostile file may have more
-_FSTRINGS = {getattr(tokenize, n, -1): n for n in ("FSTRING_START", "TSTRING_START")}
-_FENDS = {getattr(tokenize, n, -1): n for n in ("FSTRING_END", "TSTRING_END")}
-_LAYOUT = {
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-    tokenize.ENCODING,
-}
+_OPEN = {getattr(tokenize, name, -1) for name in ("FSTRING_START", "TSTRING_START")}
+_CLOSE = {getattr(tokenize, name, -1) for name in ("FSTRING_END", "TSTRING_END")}
+_LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
 @dataclass(slots=True)
 class Token:
-    """A token or comment and where it starts. `alone` is a comment on a line of its own."""
+    """A token or a comment. `alone` is a comment on a line of its own."""
 
     text: str
     start: int
@@ -57,13 +42,19 @@ class Piece:
     node: ast.stmt | None
     tokens: list[Token]
     blocks: list[Block] = field(default_factory=list)
-    key: int = 0
-    end: int = 0  # of all its blocks
+    key: int = 0  # equal keys mean equal tokens, comments and nesting
 
     @property
     def head(self) -> tuple[str, ...]:
         """Give the texts of the piece's own tokens; a comment above it starts with a newline."""
         return tuple(("\n" if token.alone else "") + token.text for token in self.tokens)
+
+    def every(self) -> Iterator[Token]:
+        """List the tokens of the piece and of all its blocks."""
+        yield from self.tokens
+        for block in self.blocks:
+            for piece in (block.label, *block.pieces, block.tail):
+                yield from piece.every()
 
 
 @dataclass(slots=True)
@@ -72,18 +63,7 @@ class Block:
 
     label: Piece
     pieces: list[Piece]
-    tail: tuple[str, ...]
-    tail_at: int
-
-
-@dataclass(slots=True)
-class ImportComment:
-    """A comment at an import: behind it or within it (`inline`), or above it."""
-
-    text: str
-    start: int
-    inline: bool
-    items: tuple[Import, ...]
+    tail: Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,69 +72,66 @@ class Difference:
 
     base: Piece | None
     target: Piece | None
-    what: str
 
 
 def lex(source: Source, unit: Unit) -> list[Token]:
     """Cut a statement into tokens and comments, an f-string being one; layout is left out."""
-    starts = [0, *(at.end() for at in re.finditer("\n", unit.text)), *[len(unit.text)] * 2]
+    text = unit.text
+    starts = [0, *(at.end() for at in re.finditer("\n", text)), *[len(text)] * 2]
     found: list[Token] = []
     opened: list[tuple[int, int]] = []
-    line_seen = 0
+    row = 0  # of the last token that is no comment
     try:
-        for tok in tokenize.generate_tokens(io.StringIO(unit.text).readline):
-            start = starts[tok.start[0] - 1] + tok.start[1]
-            end = starts[tok.end[0] - 1] + tok.end[1]
-            if tok.type in _FSTRINGS:
-                opened.append((start, tok.start[1]))
-            elif tok.type in _FENDS:
+        for tok in tokenize.generate_tokens(io.StringIO(text).readline):
+            start, end = (
+                starts[tok.start[0] - 1] + tok.start[1],
+                starts[tok.end[0] - 1] + tok.end[1],
+            )
+            column, alone = tok.start[1], False
+            if tok.type in _OPEN:
+                opened.append((start, column))
+                continue
+            if tok.type in _CLOSE:
                 start, column = opened.pop()
-                if not opened:
-                    text = unit.text[start:end]
-                    found.append(Token(text, unit.start + start, unit.start + end, column))
-                    line_seen = tok.end[0]
-            elif tok.type == tokenize.COMMENT and not opened:
-                alone = tok.start[0] != line_seen
-                text = tok.string.rstrip()
-                found.append(
-                    Token(text, unit.start + start, unit.start + end, tok.start[1], alone)
-                )
-            elif tok.type not in _LAYOUT and not opened:
-                found.append(
-                    Token(tok.string, unit.start + start, unit.start + end, tok.start[1])
-                )
-                line_seen = tok.end[0]
+            if opened or tok.type in _LAYOUT:
+                continue
+            if tok.type == tokenize.COMMENT:
+                alone = tok.start[0] != row
+                end = start + len(text[start:end].rstrip())
+            else:
+                row = tok.end[0]
+            place = (unit.start + start, unit.start + end)
+            found.append(Token(text[start:end], *place, column, alone))
     except (tokenize.TokenError, SyntaxError, IndexError):
-        return [Token(unit.text, unit.start, unit.end, 0)]
+        return [Token(text, unit.start, unit.end, 0)]
     return found
 
 
 class Shapes:
-    """Statements as trees of pieces. Equal keys mean equal tokens, comments and nesting."""
+    """Statements as trees of pieces, made as needed."""
 
     def __init__(self) -> None:
         self._keys: dict[object, int] = {}
-        self._made: dict[tuple[int, int], tuple[Piece, list[ImportComment]]] = {}
+        self._made: dict[tuple[int, int], Piece] = {}
+        self._comments: dict[tuple[int, int], list[tuple[str, int, frozenset[str]]]] = {}
 
     def of(self, source: Source, unit: Unit) -> Piece:
         """Give a statement's tree, without the imports in its functions."""
-        return self._both(source, unit)[0]
-
-    def import_comments(self, source: Source, unit: Unit) -> list[ImportComment]:
-        """Give the comments at a statement's own imports."""
-        return self._both(source, unit)[1]
-
-    def _both(self, source: Source, unit: Unit) -> tuple[Piece, list[ImportComment]]:
         place = (id(source), unit.index)
         if place not in self._made:
             cutter = _Cutter(source, lex(source, unit), self._keys)
-            if only_imports(unit.node):
-                piece = Piece(unit.node, [])
-                cutter.imports(unit.node, [])
-            else:
-                piece = cutter.piece(unit.node, [], factor=True)
-            self._made[place] = (piece, cutter.comments)
+            self._made[place] = cutter.whole(unit.node)
+            self._comments[place] = cutter.comments
         return self._made[place]
+
+    def import_comments(self, source: Source) -> list[tuple[str, int, frozenset[str]]]:
+        """List the comments behind and within imports: text, line, and the names brought there."""
+        found = []
+        for unit in source.units:
+            if "#" in unit.text and "import" in unit.text:
+                self.of(source, unit)
+                found.extend(self._comments[id(source), unit.index])
+        return found
 
 
 class _Cutter:
@@ -165,10 +142,26 @@ class _Cutter:
         self.tokens = tokens
         self.keys = keys
         self.at = 0
-        self.comments: list[ImportComment] = []
+        self.comments: list[tuple[str, int, frozenset[str]]] = []
 
-    def end_of(self, node: ast.AST) -> int:
-        return self.source.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+    def whole(self, node: ast.stmt) -> Piece:
+        """Cut a top-level statement, its comments included."""
+        lead = self.take(self.source.start_of(node))
+        if only_imports(node):
+            self.imports(node)
+            return Piece(node, [])
+        piece = self.piece(node, lead, factor=True)
+        rest = self.tokens[self.at :]
+        if rest:  # comments that are indented like none of its blocks
+            piece.tokens.extend(rest)
+            self.name(piece)
+        return piece
+
+    def name(self, piece: Piece) -> None:
+        blocks = tuple(
+            (b.label.head, tuple(p.key for p in b.pieces), b.tail.head) for b in piece.blocks
+        )
+        piece.key = self.keys.setdefault((piece.head, blocks), len(self.keys) + 1)
 
     def take(self, end: int) -> list[Token]:
         """Take the tokens that start before an offset."""
@@ -177,45 +170,36 @@ class _Cutter:
             self.at += 1
         return self.tokens[first : self.at]
 
-    def inline(self) -> list[Token]:
+    def behind(self) -> list[Token]:
         """Take the comment that stands behind what was taken last."""
         ahead = self.at
         while ahead < len(self.tokens) and self.tokens[ahead].text == ";":
             ahead += 1
-        if ahead < len(self.tokens):
-            token = self.tokens[ahead]
-            if token.text.startswith("#") and not token.alone:
+        if ahead < len(self.tokens) and self.tokens[ahead].text.startswith("#"):
+            if not self.tokens[ahead].alone:
                 self.at = ahead + 1
-                return [token]
+                return [self.tokens[ahead]]
         return []
-
-    def above(self, start: int) -> list[Token]:
-        """Take the comments above a statement; a semicolon before it is layout."""
-        return [token for token in self.take(start) if token.text != ";"]
 
     def piece(self, node: ast.stmt, lead: list[Token], *, factor: bool) -> Piece:
         inner = list(_bodies(node))
         if not inner:
-            piece = Piece(node, [*lead, *self.take(self.end_of(node)), *self.inline()])
+            piece = Piece(node, [*lead, *self.take(self.source.end_of(node)), *self.behind()])
         else:
             piece = Piece(node, [*lead, *self.opening(inner[0])])
             if isinstance(node, ast.ClassDef):
-                factor = False
-            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                factor = False  # an import in a class is an attribute of it
+            elif isinstance(node, FUNCTIONS):
                 factor = True
             for index, body in enumerate(inner):
                 label = Piece(None, self.opening(body) if index else [])
                 piece.blocks.append(self.block(label, body, factor))
-        piece.end = self.tokens[self.at - 1].end if self.at else self.end_of(node)
-        blocks = tuple(
-            (b.label.head, tuple(p.key for p in b.pieces), b.tail) for b in piece.blocks
-        )
-        piece.key = self.keys.setdefault((piece.head, blocks), len(self.keys) + 1)
+        self.name(piece)
         return piece
 
     def opening(self, body: Sequence[ast.stmt]) -> list[Token]:
         """Take what opens a block, up to its colon and the comment behind that."""
-        start = start_of(self.source, body[0])
+        start = self.source.start_of(body[0])
         last = self.at
         for index in range(self.at, len(self.tokens)):
             if self.tokens[index].start >= start:
@@ -223,63 +207,55 @@ class _Cutter:
             if not self.tokens[index].text.startswith("#"):
                 last = index + 1
         first, self.at = self.at, last
-        return [*self.tokens[first:last], *self.inline()]
+        return [*self.tokens[first:last], *self.behind()]
 
     def block(self, label: Piece, body: Sequence[ast.stmt], factor: bool) -> Block:
-        pieces = []
-        column = self.source.text.rfind("\n", 0, start_of(self.source, body[0])) + 1
-        column = start_of(self.source, body[0]) - column
+        start = self.source.start_of(body[0])
+        column = start - self.source.text.rfind("\n", 0, start) - 1
+        pieces: list[Piece] = []
+        lead: list[Token] = []
         for node in body:
-            lead = self.above(start_of(self.source, node))
+            # A semicolon is layout; a comment above an import stays, whatever the import becomes.
+            lead += [t for t in self.take(self.source.start_of(node)) if t.text != ";"]
             if factor and only_imports(node):
-                self.imports(node, lead)
+                self.imports(node)
             else:
                 pieces.append(self.piece(node, lead, factor=factor))
-        first = self.at
+                lead = []
         while self.at < len(self.tokens):
             token = self.tokens[self.at]
             if not (token.alone and token.column >= column):
                 break
+            lead.append(token)
             self.at += 1
-        tail = self.tokens[first : self.at]
-        at = tail[0].start if tail else self.end_of(body[-1])
-        label.end = label.tokens[-1].end if label.tokens else at
-        return Block(label, pieces, tuple(token.text for token in tail), at)
+        return Block(label, pieces, Piece(None, lead))
 
-    def imports(self, node: ast.stmt, lead: list[Token]) -> None:
+    def imports(self, node: ast.stmt) -> None:
         """Set the comments of an import, or of a block of imports, aside."""
         nodes = [n for n in ast.walk(node) if isinstance(n, (ast.Import, ast.ImportFrom))]
-        items = tuple(item for n in nodes for item in imports_of(n))
-        for token in lead:
-            self.comments.append(ImportComment(token.text, token.start, False, items))
-        for token in [*self.take(self.end_of(node)), *self.inline()]:
-            if not token.text.startswith("#"):
-                continue
-            line = self.source.line_at(token.start)
-            near = tuple(i for i in items if i.line == line) or tuple(
-                item
-                for n in nodes
-                if n.lineno <= line <= (n.end_lineno or n.lineno)
-                for item in imports_of(n)
-            )
-            inline = not token.alone
-            self.comments.append(ImportComment(token.text, token.start, inline, near or items))
+        for token in [*self.take(self.source.end_of(node)), *self.behind()]:
+            if token.text.startswith("#"):
+                line = self.source.line_at(token.start)
+                near = [n for n in nodes if n.lineno <= line <= (n.end_lineno or n.lineno)]
+                items = [item for n in near or nodes for item in imports_of(n)]
+                names = {i.name for i in items if i.line == line} or {i.name for i in items}
+                self.comments.append((token.text, line, frozenset(names)))
 
 
 def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
         value = getattr(node, name, None)
-        if not isinstance(value, list) or not value:
-            continue
-        if name in {"handlers", "cases"}:
-            yield from (part.body for part in value)
-        else:
-            yield value
+        if isinstance(value, list) and value:
+            if name in {"handlers", "cases"}:
+                yield from (part.body for part in value)
+            else:
+                yield value
 
 
-def differences(
-    base: Piece, target: Piece, same: Callable[[Piece, Piece], bool]
-) -> Iterator[Difference]:
+Same = Callable[[Piece, Piece], bool]
+
+
+def differences(base: Piece, target: Piece, same: Same) -> Iterator[Difference]:
     """Compare two statements down to the innermost that differ.
 
     `same` tells whether two pieces of different tokens are one after all: a re-pointed reference.
@@ -287,64 +263,49 @@ def differences(
     if base.key and base.key == target.key:
         return
     if base.head != target.head and not same(base, target):
-        yield Difference(base, target, "changed")
+        yield Difference(base, target)
     for index in range(max(len(base.blocks), len(target.blocks))):
-        if index >= len(base.blocks) or index >= len(target.blocks):
-            gone = index < len(base.blocks)
-            block = (base if gone else target).blocks[index]
-            for piece in [block.label, *block.pieces]:
-                if piece.tokens:
-                    yield Difference(piece, None, "removed") if gone else Difference(
-                        None, piece, "added"
-                    )
+        if index < len(base.blocks) and index < len(target.blocks):
+            ours, theirs = base.blocks[index], target.blocks[index]
+            yield from differences(ours.label, theirs.label, same)
+            yield from _siblings(ours.pieces, theirs.pieces, same)
+            if ours.tail.head != theirs.tail.head:
+                yield Difference(ours.tail, theirs.tail)
             continue
-        ours, theirs = base.blocks[index], target.blocks[index]
-        yield from differences(ours.label, theirs.label, same)
-        yield from align(ours.pieces, theirs.pieces, same)
-        if ours.tail != theirs.tail:
-            yield Difference(_tail(ours), _tail(theirs), "comment")
+        block = (base if index < len(base.blocks) else target).blocks[index]
+        whole = Piece(None, [], [block])
+        gone = index < len(base.blocks)
+        yield Difference(whole, None) if gone else Difference(None, whole)
 
 
-def _tail(block: Block) -> Piece | None:
-    if not block.tail:
-        return None
-    token = Token("\n".join(block.tail), block.tail_at, block.tail_at + 1, 0)
-    return Piece(None, [token], end=block.tail_at + 1)
-
-
-def align(
-    base: Sequence[Piece], target: Sequence[Piece], same: Callable[[Piece, Piece], bool]
-) -> Iterator[Difference]:
-    """Compare two lists of sibling statements, whose order counts."""
+def _siblings(base: list[Piece], target: list[Piece], same: Same) -> Iterator[Difference]:
+    """Compare two lists of statements, whose order counts."""
     ours, theirs = [p.key for p in base], [p.key for p in target]
-    if len(ours) * len(theirs) > _MOST_COMPARED:
-        opcodes = [("replace", 0, len(ours), 0, len(theirs))]
-    else:
-        opcodes = list(SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes())
-    for tag, i, j, k, m in opcodes:
+    codes = [("replace", 0, len(ours), 0, len(theirs))]
+    if len(ours) * len(theirs) < _MOST_COMPARED:
+        codes = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()  # type: ignore[assignment]
+    for tag, i, j, k, m in codes:
         if tag == "equal":
             continue
-        left = list(target[k:m])
+        left = target[k:m]
         for piece in base[i:j]:
             match = next((p for p in left if _alike(piece, p)), None)
             if match is None:
-                yield Difference(piece, None, "removed")
+                yield Difference(piece, None)
                 continue
             for skipped in left[: left.index(match)]:
-                yield Difference(None, skipped, "added")
+                yield Difference(None, skipped)
             del left[: left.index(match) + 1]
             yield from differences(piece, match, same)
         for piece in left:
-            yield Difference(None, piece, "added")
+            yield Difference(None, piece)
 
 
 def _alike(base: Piece, target: Piece) -> bool:
     """Tell whether one statement may be an edit of the other."""
     ours, theirs = base.node, target.node
-    if type(ours) is not type(theirs):
-        return False
     name = getattr(ours, "name", None)
-    return name is None or name == getattr(theirs, "name", None)
+    return type(ours) is type(theirs) and (name is None or name == getattr(theirs, "name", None))
 
 
 # --- whole statements ---
@@ -362,35 +323,38 @@ class Pairing:
 
     def key(self, path: str, index: int) -> Place:
         """Name a statement of the target after the base's, or by itself."""
-        place = (path, index)
-        found = self.pairs.get(place) or self.copies.get(place)
+        found = self.pairs.get((path, index)) or self.copies.get((path, index))
         return found if found is not None else (f"+{path}", index)
 
 
 def name_of(unit: Unit) -> str | None:
     """Give the one name that a statement defines."""
     node = unit.node
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         return node.name
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    only = targets[0] if len(targets) == 1 else None
-    alias = getattr(node, "name", None)
-    only = alias if isinstance(alias, ast.Name) else only
-    return only.id if isinstance(only, ast.Name) and not isinstance(node, ast.For) else None
+    only = getattr(node, "name", getattr(node, "target", None))
+    if isinstance(node, ast.Assign):
+        only = node.targets[0] if len(node.targets) == 1 else None
+    return only.id if isinstance(only, ast.Name) and not hasattr(node, "body") else None
+
+
+Side = Mapping[str, Source]
+
+
+def pair(base: Side, target: Side, shapes: Shapes) -> Pairing:
+    """Match the statements of the changed files, imports aside."""
+    return _Matcher(base, target, shapes).run()
 
 
 class _Matcher:
-    def __init__(
-        self, base: Mapping[str, Source], target: Mapping[str, Source], shapes: Shapes
-    ) -> None:
+    def __init__(self, base: Side, target: Side, shapes: Shapes) -> None:
         self.base, self.target, self.shapes = base, target, shapes
         self.found = Pairing()
-        self.ours = self._open(base)
-        self.theirs = self._open(target)
-        self.flow: Counter[tuple[str, str]] = Counter()
+        self.ours, self.theirs = self._open(base), self._open(target)
+        self.flow: Counter[tuple[str, str]] = Counter()  # how much went from which file to which
 
     @staticmethod
-    def _open(side: Mapping[str, Source]) -> dict[Place, Unit]:
+    def _open(side: Side) -> dict[Place, Unit]:
         return {
             (path, unit.index): unit
             for path in sorted(side)
@@ -398,57 +362,51 @@ class _Matcher:
             if not only_imports(unit.node)
         }
 
-    def text(self, side: Mapping[str, Source], place: Place, unit: Unit) -> object:
+    def text(self, _: Source, unit: Unit) -> object:
         return unit.text
 
-    def shape(self, side: Mapping[str, Source], place: Place, unit: Unit) -> object:
-        return self.shapes.of(side[place[0]], unit).key
+    def shape(self, source: Source, unit: Unit) -> object:
+        return self.shapes.of(source, unit).key
 
-    def name(self, side: Mapping[str, Source], place: Place, unit: Unit) -> object:
+    def name(self, _: Source, unit: Unit) -> object:
         name = name_of(unit)
         return None if name is None else (type(unit.node).__name__, name)
 
     def match(
-        self, describe: Callable[[Mapping[str, Source], Place, Unit], object], *, here: bool
+        self, describe: Callable[[Source, Unit], object], *, here: bool
     ) -> list[tuple[Place, Place]]:
         """Pair what is described alike, in the same file (`here`) or across files."""
-        ours: dict[object, list[Place]] = defaultdict(list)
-        theirs: dict[object, list[Place]] = defaultdict(list)
-        for side, opened, groups in (
-            (self.base, self.ours, ours),
-            (self.target, self.theirs, theirs),
-        ):
+        groups: tuple[dict[object, list[Place]], ...] = (defaultdict(list), defaultdict(list))
+        sides = ((self.base, self.ours), (self.target, self.theirs))
+        for (side, opened), group in zip(sides, groups, strict=True):
             for place, unit in opened.items():
-                word = describe(side, place, unit)
+                word = describe(side[place[0]], unit)
                 if word is not None:
-                    groups[(place[0], word) if here else word].append(place)
+                    group[(place[0], word) if here else word].append(place)
         made: list[tuple[Place, Place]] = []
         unclear: list[tuple[list[Place], list[Place]]] = []
-        for word, group in ours.items():
-            others = theirs.get(word, [])
-            if not others:
-                continue
-            if here or (len(group) == 1 and len(others) == 1):
-                made.extend(zip(group, others))
-            else:
-                unclear.append((group, others))
-        for ours_at, theirs_at in made:
-            self.pair(ours_at, theirs_at)
-        for group, others in unclear:
-            made.extend(self._by_flow(group, others))
+        for word, ours in groups[0].items():
+            theirs = groups[1].get(word, [])
+            if here or (len(ours) == 1 and len(theirs) == 1):
+                made.extend(zip(ours, theirs, strict=False))
+            elif theirs:
+                unclear.append((ours, theirs))
+        for one, other in made:
+            self.pair(one, other)
+        for ours, theirs in unclear:
+            made.extend(self._by_flow(ours, theirs))
         return made
 
-    def _by_flow(self, group: list[Place], others: list[Place]) -> Iterator[tuple[Place, Place]]:
+    def _by_flow(self, ours: list[Place], theirs: list[Place]) -> Iterator[tuple[Place, Place]]:
         """Pair several like statements: most goes where its neighbours went."""
-        if len(group) * len(others) > _MOST_COMPARED:
-            ranked = list(zip(group, others))
-        else:
-            ranked = [(b, t) for b in group for t in others]
+        ranked = list(zip(ours, theirs, strict=False))
+        if len(ours) * len(theirs) < _MOST_COMPARED:
+            ranked = [(b, t) for b in ours for t in theirs]
             ranked.sort(key=lambda bt: (-self.flow[bt[0][0], bt[1][0]], *bt))
-        for ours, theirs in ranked:
-            if ours in self.ours and theirs in self.theirs:
-                self.pair(ours, theirs)
-                yield ours, theirs
+        for one, other in ranked:
+            if one in self.ours and other in self.theirs:
+                self.pair(one, other)
+                yield one, other
 
     def pair(self, ours: Place, theirs: Place) -> None:
         self.flow[ours[0], theirs[0]] += len(self.ours.pop(ours).text)
@@ -456,70 +414,61 @@ class _Matcher:
         self.found.pairs[theirs] = ours
 
     def run(self) -> Pairing:
-        for describe in (self.text, self.shape):
-            self.match(describe, here=True)
-        for describe in (self.text, self.shape):
-            self.match(describe, here=False)
+        for here in (True, False):
+            for describe in (self.text, self.shape):
+                self.match(describe, here=here)
         self.copies()
-        edited = self.match(self.name, here=True)
-        edited += self.match(self.name, here=False)
+        edited = [*self.match(self.name, here=True), *self.match(self.name, here=False)]
         edited += self.neighbours()
         self.found.edited = {theirs for _, theirs in edited}
-        self.found.removed = list(self.ours)
-        self.found.added = list(self.theirs)
+        self.found.removed, self.found.added = list(self.ours), list(self.theirs)
         return self.found
 
     def copies(self) -> None:
         """Find statements of the target that the base has, but that are paired already."""
-        texts: dict[object, list[Place]] = defaultdict(list)
-        words = {place: unit.text for place, unit in self.theirs.items()}
-        wanted = set(words.values())
+        wanted = {unit.text for unit in self.theirs.values()}
+        texts: dict[str, list[Place]] = defaultdict(list)
         for ours in self.found.pairs.values():
             text = self.base[ours[0]].units[ours[1]].text
             if text in wanted:
                 texts[text].append(ours)
-        for theirs, text in words.items():
-            if texts[text]:
-                origin = min(texts[text], key=lambda b: (-self.flow[b[0], theirs[0]], b))
-                self.found.copies[theirs] = origin
+        for theirs, unit in list(self.theirs.items()):
+            if texts[unit.text]:
+                rank = [(-self.flow[ours[0], theirs[0]], ours) for ours in texts[unit.text]]
+                self.found.copies[theirs] = min(rank)[1]
                 del self.theirs[theirs]
 
     def neighbours(self) -> list[tuple[Place, Place]]:
-        """Pair nameless statements that stand between the same two."""
+        """Pair nameless statements that stand below or above the same one."""
         made = []
-        for path in sorted(set(self.base) & set(self.target)):
-            ours = self._between(self.ours, path, self.base[path], lambda place: place)
-            theirs = self._between(
-                self.theirs, path, self.target[path], lambda place: self.found.pairs.get(place)
+        pairs = self.found.pairs
+        for path in sorted(self.base.keys() & self.target.keys()):
+            before = self._around(
+                self.ours, self.base[path], dict(zip(pairs.values(), pairs.values(), strict=True))
             )
-            for place, around in theirs.items():
-                for other, same in ours.items():
-                    alike = type(self.ours[other].node) is type(self.theirs[place].node)
-                    if alike and (around[0] == same[0] or around[1] == same[1]):
-                        made.append((other, place))
-                        del ours[other]
+            after = self._around(self.theirs, self.target[path], pairs)
+            for theirs, around in after.items():
+                for ours, same in before.items():
+                    alike = type(self.ours[ours].node) is type(self.theirs[theirs].node)
+                    if alike and around & same:
+                        made.append((ours, theirs))
+                        del before[ours]
                         break
-        for ours_at, theirs_at in made:
-            self.pair(ours_at, theirs_at)
+        for one, other in made:
+            self.pair(one, other)
         return made
 
-    def _between(
-        self,
-        opened: Mapping[Place, Unit],
-        path: str,
-        source: Source,
-        key: Callable[[Place], Place | None],
-    ) -> dict[Place, tuple[object, object]]:
-        units = [u.index for u in source.units if not only_imports(u.node)]
-        found: dict[Place, tuple[object, object]] = {}
-        for at, index in enumerate(units):
-            if (path, index) in opened:
-                before = key((path, units[at - 1])) if at else "top"
-                after = key((path, units[at + 1])) if at + 1 < len(units) else "end"
-                found[path, index] = (before or object(), after or object())
-        return found
-
-
-def pair(base: Mapping[str, Source], target: Mapping[str, Source], shapes: Shapes) -> Pairing:
-    """Match the statements of the changed files, imports aside."""
-    return _Matcher(base, target, shapes).run()
+    @staticmethod
+    def _around(
+        opened: Mapping[Place, Unit], source: Source, known: Mapping[Place, Place]
+    ) -> dict[Place, frozenset[object]]:
+        """Describe where statements stand: below which known one, above which."""
+        places = [(source.path, u.index) for u in source.units if not only_imports(u.node)]
+        ends = ["top", *(known.get(place) for place in places), "end"]
+        return {
+            place: frozenset(
+                (side, end) for side, end in enumerate(ends[at : at + 3 : 2]) if end is not None
+            )
+            for at, place in enumerate(places)
+            if place in opened
+        }

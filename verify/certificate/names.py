@@ -1,7 +1,8 @@
-"""What a top-level statement binds, imports and refers to, by Python's scoping rules.
+"""What a top-level statement refers to, by Python's scoping rules.
 
-A `Ref` is a use of a name that may reach the module's globals. Uses come in the order of the
-syntax tree, so those of two statements with equal tokens correspond one to one.
+A `Ref` is a use of a name that may reach the module's globals, or an import within a function.
+Uses come in the order of the syntax tree, so those of two statements with equal tokens
+correspond one to one.
 """
 
 from __future__ import annotations
@@ -18,11 +19,19 @@ from verify.certificate.source import (
     Import,
     blocks,
     bound,
+    children,
     imports_of,
     only_imports,
 )
 
 NOW, LATER, HINT = "now", "later", "hint"  # run on import, run when called, never evaluated
+# What these wrap stays what it is: nothing is registered, no annotation is evaluated.
+HARMLESS = frozenset(
+    "property setter getter deleter staticmethod classmethod abstractmethod cached_property "
+    "overload override final wraps lru_cache cache contextmanager asynccontextmanager dataclass "
+    "total_ordering no_type_check runtime_checkable unique abstractproperty".split()
+)
+_PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "Exception", "ValueError", "RuntimeError"}
 _TYPE_CALLS = {"cast", "TypeVar", "NewType", "ForwardRef", "ParamSpec"}  # their strings are types
 
 
@@ -61,8 +70,9 @@ class Facts:
     guards: list[Ref] = field(default_factory=list)  # of import-only blocks within functions
     calls: list[tuple[Ref | None, ast.Call, str]] = field(default_factory=list)
     locals: list[LocalImport] = field(default_factory=list)
+    imports: list[Import] = field(default_factory=list)  # of every scope
     used: set[tuple[str, str]] = field(default_factory=set)  # scope and name of local imports
-    stores: set[str] = field(default_factory=set)  # `global` names that functions assign
+    evaluated: list[Ref] = field(default_factory=list)  # annotations that a decorator may evaluate
     annotated: bool = False
 
 
@@ -76,6 +86,7 @@ class _Scope:
         self.names: set[str] = set()
         self.seen: set[str] = set()
         self.globals: set[str] = set()
+        self.evaluates = False  # a class whose fields' annotations something may evaluate
         self.imports: dict[str, tuple[Import, ...]] = {}
 
     def owner(self, name: str) -> _Scope | None:
@@ -93,34 +104,39 @@ class _Scope:
         return None
 
 
-def facts(node: ast.stmt, *, lazy_hints: bool, deep: bool = True) -> Facts:
+def last_name(node: ast.AST) -> str:
+    """Give the last name of a dotted expression or of what it calls; empty for any other."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def facts(node: ast.stmt, *, lazy_hints: bool, checking: bool = True, deep: bool = True) -> Facts:
     """Find what a top-level statement refers to.
 
-    `lazy_hints` says that annotations are in force as strings. Without `deep`, only what runs on
-    import is looked at. Raises RecursionError where the statement nests too deeply.
+    `lazy_hints` says that annotations are in force as strings, `checking` that TYPE_CHECKING is
+    what `typing` calls so. Without `deep`, only what runs on import is looked at. Raises
+    RecursionError where the statement nests too deeply.
     """
-    walker = _Walker(lazy_hints, deep)
+    walker = _Walker(lazy_hints, checking, deep)
     walker.visit(node, None, NOW)
     return walker.facts
 
 
 class _Walker:
-    def __init__(self, lazy_hints: bool, deep: bool) -> None:
+    def __init__(self, lazy_hints: bool, checking: bool, deep: bool) -> None:
         self.lazy = lazy_hints
+        self.checking = checking
         self.deep = deep
         self.facts = Facts()
         self.guard = 0  # within so many import-only blocks
 
     def visit(self, node: ast.AST, scope: _Scope | None, when: str, cond: bool = False) -> None:
-        method = getattr(self, "_" + type(node).__name__.lower(), None)
+        method = getattr(self, "_" + node.__class__.__name__.lower(), None)
         if method is not None:
             method(node, scope, when, cond)
         elif not isinstance(node, ast.expr_context):
-            self.children(node, scope, when)
-
-    def children(self, node: ast.AST, scope: _Scope | None, when: str) -> None:
-        for child in ast.iter_child_nodes(node):
-            self.visit(child, scope, when)
+            self.every(children(node), scope, when)
 
     def every(self, nodes: Iterable[ast.AST | None], scope: _Scope | None, when: str) -> None:
         for node in nodes:
@@ -172,10 +188,15 @@ class _Walker:
 
     # --- statements ---
 
-    def _import(self, *_: object) -> None:
-        """Leave imports out: they are judged by what they bring."""
+    def _import(self, node: ast.AST, *_: object) -> None:
+        self.facts.imports.extend(imports_of(node))
 
-    _importfrom = _global = _nonlocal = _import
+    _importfrom = _import
+
+    def _global(self, *_: object) -> None:
+        """Leave declarations out: they refer to nothing."""
+
+    _nonlocal = _global
 
     def _functiondef(
         self,
@@ -187,15 +208,16 @@ class _Walker:
         self.every(node.decorator_list, scope, when)
         self.every([*node.args.defaults, *node.args.kw_defaults], scope, when)
         scope = self.parameters(node, scope)
+        evaluated = any(last_name(d) not in HARMLESS for d in node.decorator_list)
         for argument in _arguments(node.args):
-            self.hint(argument.annotation, scope, when)
-        self.hint(node.returns, scope, when)
+            self.hint(argument.annotation, scope, when, evaluated)
+        self.hint(node.returns, scope, when, evaluated)
         if not self.deep:
             return
         inner = _Scope("function", _path(scope, node.name), scope)
         inner.names.update(argument.arg for argument in _arguments(node.args))
         self.fill(inner, node.body)
-        self.every(node.body, inner, LATER)
+        self.every(node.body, inner, HINT if when == HINT else LATER)
 
     _asyncfunctiondef = _functiondef
 
@@ -230,6 +252,11 @@ class _Walker:
         scope = self.parameters(node, scope)
         self.every([*node.bases, *node.keywords], scope, when)
         inner = _Scope("class", _path(scope, node.name), scope)
+        inner.evaluates = any(last_name(d) not in HARMLESS for d in node.decorator_list) or any(
+            last_name(getattr(b, "value", b) if isinstance(b, ast.Subscript) else b)
+            not in _PLAIN_BASES
+            for b in node.bases
+        )
         for name, part in bound(node.body):
             (inner.globals if isinstance(part, ast.Global) else inner.names).add(name)
         for statement in node.body:
@@ -243,13 +270,15 @@ class _Walker:
         within = scope is not None and scope.kind != "class" and only_imports(node)
         self.guard += within
         self.visit(node.test, scope, when, True)
-        self.every([*node.body, *node.orelse], scope, when)
+        checking = self.checking and last_name(node.test) == "TYPE_CHECKING"
+        self.every(node.body, scope, HINT if checking else when)
+        self.every(node.orelse, scope, when)
         self.guard -= within
 
     def _try(self, node: ast.Try, scope: _Scope | None, when: str, _: bool) -> None:
         within = scope is not None and scope.kind != "class" and only_imports(node)
         self.guard += within
-        self.children(node, scope, when)
+        self.every(children(node), scope, when)
         self.guard -= within
 
     _trystar = _try
@@ -264,7 +293,8 @@ class _Walker:
 
     def _annassign(self, node: ast.AnnAssign, scope: _Scope | None, when: str, _: bool) -> None:
         inside = scope is not None and scope.kind == "function"
-        self.hint(node.annotation, scope, HINT if inside else when)
+        evaluated = scope is not None and scope.evaluates
+        self.hint(node.annotation, scope, HINT if inside else when, evaluated)
         self.every([node.value, node.target], scope, when)
 
     def _augassign(self, node: ast.AugAssign, scope: _Scope | None, when: str, _: bool) -> None:
@@ -276,7 +306,7 @@ class _Walker:
     def _typealias(self, node: ast.AST, scope: _Scope | None, when: str, _: bool) -> None:
         inner = _Scope("function", "", scope)
         inner.names.update(p.name for p in node.type_params)  # type: ignore[attr-defined]
-        self.children(node, inner, LATER)
+        self.every(children(node), inner, LATER)
 
     # --- expressions ---
 
@@ -285,9 +315,8 @@ class _Walker:
         self.visit(node.func, scope, when)
         ref = self.facts.refs[before] if len(self.facts.refs) == before + 1 else None
         self.facts.calls.append((ref, node, when))
-        last = getattr(node.func, "attr", getattr(node.func, "id", ""))
         for argument in [*node.args, *node.keywords]:
-            if last in _TYPE_CALLS:
+            if last_name(node) in _TYPE_CALLS:
                 self.strings(argument, scope)
             self.visit(argument, scope, when)
 
@@ -327,12 +356,15 @@ class _Walker:
 
     # --- annotations ---
 
-    def hint(self, node: ast.expr | None, scope: _Scope | None, when: str) -> None:
+    def hint(self, node: ast.expr | None, scope: _Scope | None, when: str, evaluated: bool) -> None:
         """Visit an annotation: it runs where it stands, unless it stays a string."""
         if node is not None:
+            before = len(self.facts.refs)
             self.facts.annotated = True
             self.visit(node, scope, HINT if self.lazy else when)
             self.strings(node, scope)
+            if evaluated:
+                self.facts.evaluated.extend(self.facts.refs[before:])
 
     def strings(self, node: ast.AST, scope: _Scope | None) -> None:
         """Visit the types that stand as strings within an annotation."""
@@ -352,7 +384,7 @@ class _Walker:
                 ast.copy_location(part, node)
             self.visit(parsed, scope, HINT)
             self.strings(parsed, scope)
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             self.strings(child, scope)
 
 

@@ -20,6 +20,7 @@ from verify.certificate.source import (
     OpaqueError,
     Site,
     Source,
+    is_text,
     only_imports,
     parse,
     sites,
@@ -57,6 +58,11 @@ class Meaning(NamedTuple):
         return frozenset((a.what, a.rest) for a in self.alternatives)
 
     @property
+    def sure(self) -> bool:
+        """Tell whether the module binds the name at all."""
+        return self.alternatives[0].what[0] not in {"free", "builtin"}
+
+    @property
     def rebound(self) -> bool:
         """Tell whether a function assigns the name through `global`."""
         return any(a.what[0] == "later" for a in self.alternatives)
@@ -65,15 +71,15 @@ class Meaning(NamedTuple):
 class Module:
     """A file of one tree, with the places that bind its names."""
 
-    def __init__(self, source: Source, stem: str, *, changed: bool) -> None:
+    def __init__(self, source: Source, *, changed: bool) -> None:
         self.source = source
-        self.stem = stem
+        self.stem = stem_of(source.path)
         self.changed = changed
-        self.package = source.path.endswith("/__init__.py") or source.path == "__init__.py"
+        self.package = self.stem != source.path.removesuffix(".py")
         self.names: dict[str, list[Site]] = defaultdict(list)
         self.stars: list[Site] = []
         for unit in source.units:
-            for site in sites(unit.index, unit.node, unit.text):
+            for site in sites(unit):
                 (self.stars if site.name == "*" else self.names[site.name]).append(site)
         for found in self.names.values():
             found.sort(key=lambda site: site.what == "later")
@@ -82,10 +88,19 @@ class Module:
         """List what a statement binds."""
         return [s for found in self.names.values() for s in found if s.unit == unit]
 
-    @property
-    def folder(self) -> str:
-        """Give the folder that relative imports start from."""
-        return self.stem if self.package else self.stem.rpartition("/")[0]
+    def imports(self) -> list[Site]:
+        """List what the module's own imports bring, in order."""
+        found = [s for sites in self.names.values() for s in sites if s.imported]
+        return sorted((*self.stars, *found), key=lambda s: (s.unit, s.line))
+
+    def outside(self, name: str) -> str | None:
+        """Give the dotted name that a plain import gives a name, if nothing else binds it."""
+        found = {
+            None if s.imported is None or s.imported.level or s.guards else s.imported
+            for s in self.names.get(name, ())
+        }
+        item = found.pop() if len(found) == 1 else None
+        return item and (f"{item.module}.{item.member}" if item.member else item.module)
 
 
 def stem_of(path: str) -> str:
@@ -120,10 +135,9 @@ class Side:
             if path.endswith(".py"):
                 self._enter(path)
         for path, source in changed.items():
-            stem = stem_of(path)
-            if self.files.get(stem, path) == path:
-                self.files[stem] = path
-                self._modules[stem] = Module(source, stem, changed=True)
+            module = Module(source, changed=True)
+            if self.files.setdefault(module.stem, path) == path:
+                self._modules[module.stem] = module
         self._roots()
 
     def _enter(self, path: str) -> None:
@@ -137,9 +151,7 @@ class Side:
 
     def _roots(self) -> None:
         """Find the folders that absolute imports may start from: outside of every package."""
-        packages = {
-            stem for stem, path in self.files.items() if path.endswith("/__init__.py")
-        }
+        packages = {stem for stem, path in self.files.items() if path.endswith("/__init__.py")}
         for stem in (*self.files, *self._folders):
             parts = stem.split("/")
             for depth in range(len(parts)):
@@ -154,6 +166,11 @@ class Side:
         """Tell whether a module, a package or a folder of modules has this stem."""
         return stem in self.files or stem in self._folders
 
+    def changed(self) -> list[Module]:
+        """List the modules that differ between the trees."""
+        found = [m for m in self._modules.values() if m is not None and m.changed]
+        return sorted(found, key=lambda m: m.source.path)
+
     def is_changed(self, stem: str) -> bool:
         """Tell whether the module differs between the trees."""
         module = self._modules.get(stem)
@@ -167,7 +184,7 @@ class Side:
             self._modules[stem] = None
             if path is not None and data is not None:
                 try:
-                    self._modules[stem] = Module(parse(path, data), stem, changed=False)
+                    self._modules[stem] = Module(parse(path, data), changed=False)
                 except OpaqueError as error:
                     self.opaque[path] = error
         return self._modules[stem]
@@ -260,6 +277,11 @@ class Side:
         found.extend(self._starred(module, name, hint, deep, seen))
         return Meaning(_distinct(found), snapshot) if found else self._unbound(module, name)
 
+    def starred(self, module: Module) -> list[str]:
+        """List the modules of the tree that a module imports a star from."""
+        items = [site.imported for site in module.stars if site.imported]
+        return [s for i in items for s in self.find(module.source.path, i.level, i.module)]
+
     def _starred(
         self, module: Module, name: str, hint: bool, deep: bool, seen: frozenset[tuple[str, str]]
     ) -> list[Alternative]:
@@ -271,7 +293,9 @@ class Side:
             for stem in self.find(module.source.path, site.imported.level, site.imported.module):
                 if name in (self.exported(stem) or ()):
                     meaning = self._attribute(stem, name, hint, deep, seen)
-                    found.extend(a._replace(guards=(*guards, *a.guards)) for a in meaning.alternatives)
+                    found.extend(
+                        a._replace(guards=(*guards, *a.guards)) for a in meaning.alternatives
+                    )
         return found
 
     def _unbound(self, module: Module, name: str) -> Meaning:
@@ -285,8 +309,8 @@ class Side:
         if name == "__name__":
             return module.stem
         if name == "__doc__":
-            first = module.source.docstring
-            return None if first is None else self.key(module, first)
+            first = module.source.units[:1]
+            return self.key(module, 0) if first and is_text(first[0].node) else None
         return (module.stem, module.package)
 
     def outside_stars(self, module: Module) -> tuple[str, ...]:
@@ -309,7 +333,9 @@ class Side:
         names = {name for name in module.names if not name.startswith("_")}
         for site in module.stars:
             imported = site.imported
-            stems = self.find(module.source.path, imported.level, imported.module) if imported else []
+            stems = (
+                self.find(module.source.path, imported.level, imported.module) if imported else []
+            )
             for inner in [self.exported(s, seen | {stem}) for s in stems] or [None]:
                 if inner is None:
                     return None
@@ -453,31 +479,37 @@ class Side:
         return False if self._type_checking(module, test) else None
 
     def _type_checking(self, module: Module, test: ast.expr) -> bool:
-        if isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING":
-            return isinstance(test.value, ast.Name) and self._outside(module, test.value.id) in {
-                "typing",
-                "typing_extensions",
-            }
-        return isinstance(test, ast.Name) and self._outside(module, test.id) in {
-            "typing.TYPE_CHECKING",
-            "typing_extensions.TYPE_CHECKING",
-        }
-
-    def _outside(self, module: Module, name: str) -> str | None:
-        """Give the dotted name outside of the tree that a name surely stands for."""
-        found = set()
-        for site in module.names.get(name, ()):
-            item = site.imported
-            if item is None or item.level or site.guards:
-                return None
-            found.add(f"{item.module}.{item.member}" if item.member else item.module)
-        only = found.pop() if len(found) == 1 else None
-        return only if only and not self.find(module.source.path, 0, only.split(".")[0]) else None
+        dotted = None
+        if isinstance(test, ast.Name):
+            dotted = module.outside(test.id)
+        elif isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name):
+            dotted = f"{module.outside(test.value.id)}.{test.attr}"
+        typing = {"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"}
+        return dotted in typing and not self.find(module.source.path, 0, "typing")
 
     def test(self, module: Module, test: ast.expr) -> Any:
         """Describe a condition by its shape and what its names mean."""
         names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
         return (ast.dump(test), tuple(self.lookup(module, n).whats for n in names))
+
+
+def describe(meaning: Meaning) -> str:
+    """Name a meaning for a reader."""
+    words = []
+    for guards, what, rest in meaning.alternatives:
+        name = ".".join([str(what[2] if what[0] in {"def", "later", "del"} else what[1]), *rest])
+        if what[0] in {"def", "later", "del"}:
+            name += f" of {what[1][0].removeprefix('+')}"
+        elif what[0] in {"at", "missing", "dynamic"}:
+            name = ".".join([*map(str, what[1:3]), *rest]) + (
+                ", which is missing" if what[0] == "missing" else ""
+            )
+        elif what[0] == "free":
+            name = "nothing"
+        elif what[0] == "builtin":
+            name += " of Python"
+        words.append(name + (" on a condition" if guards else ""))
+    return " or ".join(dict.fromkeys(words))
 
 
 def listed(module: Module) -> frozenset[str] | None:

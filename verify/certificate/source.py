@@ -1,7 +1,7 @@
-"""One file as the kernel sees it: its text, top-level statements and comments, or why it is opaque.
+"""One file as the kernel sees it: its statements, what they import and bind, its free comments.
 
 Offsets count characters of the decoded text, lines count from 1. Line endings are normalised
-before anything else, as Python itself does, so a moved statement may change them and stay itself.
+first, as Python itself does, so a moved statement may change them and stay itself.
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ from typing import NamedTuple
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
+TRY: tuple[type, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
+_NAMED: dict[type, str] = {
+    ast.ExceptHandler: "name",
+    ast.MatchAs: "name",
+    ast.MatchStar: "name",
+    ast.MatchMapping: "rest",
+}
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_TRY: tuple[type, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 
 MOST_BYTES = 8 << 20  # of one Python file; nobody reviews a larger one, and parsing takes minutes
 MOST_OPERATORS = 20_000  # in one expression; CPython 3.10 overflows its stack above some 100,000
 _NESTING = ("not", "and", "or", "if", "lambda", "await", "in", "is", *"-+*/%@&|^.<>=~([{")
 _OPERATORS = re.compile("|".join(rf"\b{w}\b" if w.isalpha() else re.escape(w) for w in _NESTING))
 
-# What stops an older parser, and the version that reads it. Tried on the line of the error and on
-# the line before it.
+# What stops an older parser, and the version that reads it; looked for near the error.
 _NEWER = (
     (re.compile(r"\bexcept\s*\*"), (3, 11)),
     (re.compile(r"\w\[[^\]]*\*\w"), (3, 11)),
@@ -50,49 +55,52 @@ class OpaqueError(Exception):
         self.needs = needs
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
-    """A comment outside of every statement, with the top-level statement it stands at.
-
-    `role` is `lead` (directly above `unit`), `inline` (behind it), `tail` (indented, below it) or
-    `free` (set apart by a blank line; `unit` is then the statement below, or the number of
-    statements at the end of a file).
-    """
-
-    text: str
-    line: int
-    role: str
-    unit: int
-
-
 @dataclass(slots=True)
 class Unit:
-    """A top-level statement: `text` runs from its first decorator to its last token."""
+    """A top-level statement. `start` to `end` takes in the comments that stand at it: directly
+    above, behind, and indented below. `first` and `last` are the lines of the statement alone.
+    """
 
     index: int
     node: ast.stmt
     start: int
     end: int
-    line: int
+    first: int
     last: int
-    text: str
+    text: str = ""
 
 
 @dataclass
 class Source:
-    """A parsed file."""
+    """A parsed file. `free` are the comments that stand at no statement: text and line."""
 
     path: str
     text: str
-    units: list[Unit]
-    comments: list[Comment]
-    starts: list[int] = field(repr=False)
     tree: ast.Module = field(repr=False)
-    coded: bool = False  # declares or needs an encoding other than UTF-8
+    starts: list[int] = field(repr=False)
+    units: list[Unit] = field(default_factory=list)
+    free: list[tuple[str, int]] = field(default_factory=list)
 
     def offset(self, line: int, column: int) -> int:
         """Give the offset of an AST position, whose column counts UTF-8 bytes."""
-        return _offset(self.text, self.starts, line, column)
+        start = self.starts[line - 1]
+        part = self.text[start : start + column]
+        if part.isascii():
+            return start + column
+        whole = self.line_text(line).encode("utf-8", "surrogatepass")
+        return start + len(whole[:column].decode("utf-8", "surrogatepass"))
+
+    def start_of(self, node: ast.stmt) -> int:
+        """Give the offset where a statement begins, decorators included."""
+        decorators = getattr(node, "decorator_list", None)
+        if decorators:
+            first = self.offset(decorators[0].lineno, decorators[0].col_offset)
+            return self.text.rindex("@", 0, first)
+        return self.offset(node.lineno, node.col_offset)
+
+    def end_of(self, node: ast.stmt) -> int:
+        """Give the offset where a statement ends."""
+        return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
     def line_at(self, offset: int) -> int:
         """Give the line that an offset lies on."""
@@ -106,26 +114,18 @@ class Source:
     @cached_property
     def futures(self) -> frozenset[str]:
         """The names that `from __future__` brings into force."""
-        found: set[str] = set()
-        for node in self.tree.body:
-            if isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level:
-                found.update(alias.name for alias in node.names)
-        return frozenset(found)
-
-    @cached_property
-    def docstring(self) -> int | None:
-        """The statement that is the module's docstring."""
-        first = self.tree.body[0] if self.tree.body else None
-        return 0 if first is not None and is_text(first) else None
+        return frozenset(
+            alias.name
+            for node in self.tree.body
+            if isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level
+            for alias in node.names
+        )
 
 
 def is_text(node: ast.stmt) -> bool:
     """Tell whether a statement is a bare string."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def is_python(path: str, data: bytes) -> bool:
@@ -136,8 +136,8 @@ def is_python(path: str, data: bytes) -> bool:
     return "." not in name and data[:2] == b"#!" and b"python" in data[:80].partition(b"\n")[0]
 
 
-def decode(data: bytes) -> tuple[str, bool]:
-    """Decode as Python would, line endings normalised; tell if it is not plain UTF-8."""
+def decode(data: bytes) -> str:
+    """Decode as Python would, line endings normalised. Raises `OpaqueError`."""
     if len(data) > MOST_BYTES:
         raise OpaqueError(1, f"the file is larger than {MOST_BYTES >> 20} MiB")
     if b"\0" in data:
@@ -150,26 +150,26 @@ def decode(data: bytes) -> tuple[str, bool]:
         raise OpaqueError(line, f"bytes that are not {error.encoding}") from None
     except (SyntaxError, LookupError, ValueError) as error:
         raise OpaqueError(1, f"no encoding that Python knows: {error}") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n"), not encoding.startswith("utf-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def parse(path: str, data: bytes) -> Source:
     """Read one Python file. Raises `OpaqueError`."""
-    text, coded = decode(data)
-    tree = syntax(text)
-    starts = [0]
-    starts.extend(match.end() for match in re.finditer("\n", text))
-    units = []
+    text = decode(data)
+    tree = _syntax(text)
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    source = Source(path, text, tree, starts)
     for index, node in enumerate(tree.body):
-        start = _start(text, starts, node)
-        end = _offset(text, starts, node.end_lineno or node.lineno, node.end_col_offset or 0)
-        first, last = bisect_right(starts, start), node.end_lineno or node.lineno
-        units.append(Unit(index, node, start, end, first, last, text[start:end]))
-    return Source(path, text, units, list(_comments(text, units)), starts, tree, coded)
+        start, end = source.start_of(node), source.end_of(node)
+        unit = Unit(index, node, start, end, source.line_at(start), node.end_lineno or node.lineno)
+        source.units.append(unit)
+    _place_comments(source)
+    for unit in source.units:
+        unit.text = text[unit.start : unit.end]
+    return source
 
 
-def syntax(text: str) -> ast.Module:
-    """Parse text. Raises `OpaqueError`, with the version needed where the syntax is newer."""
+def _syntax(text: str) -> ast.Module:
     if sum(map(text.count, _NESTING)) > MOST_OPERATORS:  # cheap, and rarely true
         for part in re.split("[,;:]", text):
             if len(_OPERATORS.findall(part)) > MOST_OPERATORS:
@@ -178,95 +178,65 @@ def syntax(text: str) -> ast.Module:
         return ast.parse(text)
     except SyntaxError as error:
         line = error.lineno or 1
-        why = error.msg or "it does not parse"
-        raise OpaqueError(line, f"it does not parse: {why}", _needs(text, line)) from None
+        near = text.split("\n")[max(0, line - 2) : line]
+        fitting = (needs for pattern, needs in _NEWER if any(map(pattern.search, near)))
+        why = f"it does not parse: {error.msg}"
+        raise OpaqueError(line, why, next(fitting, None)) from None
     except (RecursionError, MemoryError):
         raise OpaqueError(1, "an expression nests too deeply") from None
     except ValueError as error:
         raise OpaqueError(1, f"it does not parse: {error}") from None
 
 
-def _needs(text: str, line: int) -> tuple[int, int] | None:
-    lines = text.split("\n")[max(0, line - 2) : line]
-    for pattern, version in _NEWER:
-        if any(pattern.search(part) for part in lines):
-            return version
-    return None
-
-
-def _offset(text: str, starts: list[int], line: int, column: int) -> int:
-    start = starts[line - 1]
-    if column == 0:
-        return start
-    part = text[start : start + column]
-    if part.isascii():
-        return start + column
-    end = starts[line] if line < len(starts) else len(text)
-    return start + len(text[start:end].encode("utf-8", "surrogatepass")[:column].decode("utf-8"))
-
-
-def _start(text: str, starts: list[int], node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", None)
-    if decorators:
-        first = _offset(text, starts, decorators[0].lineno, decorators[0].col_offset)
-        return text.rindex("@", 0, first)
-    return _offset(text, starts, node.lineno, node.col_offset)
-
-
-def start_of(source: Source, node: ast.stmt) -> int:
-    """Give the offset where a statement begins, decorators included."""
-    return _start(source.text, source.starts, node)
-
-
-def _comments(text: str, units: list[Unit]) -> Iterator[Comment]:
-    """Find the comments between top-level statements, each with its place."""
-    edges = [0, *(unit.end for unit in units)]
-    for index, start in enumerate(edges):
-        end = units[index].start if index < len(units) else len(text)
-        gap = text[start:end]
-        if "#" not in gap:
+def _place_comments(source: Source) -> None:
+    """Give each comment outside of statements to the one it stands at, or to none."""
+    units = source.units
+    ends = [0, *(unit.end for unit in units)]
+    for index, start in enumerate(ends):
+        end = units[index].start if index < len(units) else len(source.text)
+        if source.text.find("#", start, end) < 0:
             continue
-        line = text.count("\n", 0, start) + 1
-        yield from _gap(gap.split("\n"), line, index, len(units))
+        above = units[index - 1] if index else None
+        below = units[index] if index < len(units) else None
+        rows: list[tuple[int, str]] = []  # where each row of the gap starts, and what it says
+        for row in source.text[start:end].split("\n"):
+            rows.append((start, row))
+            start += len(row) + 1
+        free = _behind(above, rows)
+        if below is not None and not only_imports(below.node):
+            row = len(rows) - 1
+            while row - 1 in free:
+                row -= 1
+                free.remove(row)
+            below.start = rows[row][0] if row < len(rows) - 1 else below.start
+        for row in free:
+            at, content = rows[row]
+            source.free.append((content.strip(" \t\f;\\"), source.line_at(at)))
 
 
-def _gap(rows: list[str], line: int, following: int, number: int) -> Iterator[Comment]:
-    """Place the comments of one gap: `rows[0]` is what stands behind the statement before it."""
-    found: list[tuple[int, str, bool]] = []  # row, text, indented
-    for row, content in enumerate(rows):
+def _behind(above: Unit | None, rows: list[tuple[int, str]]) -> list[int]:
+    """Stretch a statement over the comments behind and below it; list the rows of the others."""
+    free = []
+    within = above is not None and hasattr(above.node, "body")
+    for row, (at, content) in enumerate(rows):
         bare = content.strip(" \t\f;\\")
         if not bare.startswith("#"):
             continue
-        if row == 0 and following > 0:
-            yield Comment(bare, line, "inline", following - 1)
+        if above is not None and (row == 0 or (within and content[0] in " \t")):
+            above.end = at + len(content.rstrip())
         else:
-            found.append((row, bare, content[:1] in " \t"))
-    touching = len(rows) - 1  # the row of the statement below
-    leads: set[int] = set()
-    if following < number:
-        for row, _, indented in reversed(found):
-            if row != touching - 1 or (indented and following > 0 and _all_indented(found, row)):
-                break
-            leads.add(row)
-            touching = row
-    for row, bare, indented in found:
-        if row in leads:
-            yield Comment(bare, line + row, "lead", following)
-        elif indented and following > 0 and _all_indented(found, row):
-            yield Comment(bare, line + row, "tail", following - 1)
-        else:
-            yield Comment(bare, line + row, "free", following)
+            within = False
+            free.append(row)
+    return free
 
 
-def _all_indented(found: list[tuple[int, str, bool]], row: int) -> bool:
-    """Tell whether every comment up to this row is indented: they belong to the block above."""
-    return all(indented for place, _, indented in found if place <= row)
+# --- imports and bindings ---
 
 
 class Guard(NamedTuple):
     """One block around an import or a binding: which branch of what."""
 
-    branch: str  # `if`, `else`, `try`, `except`, ... with a number where several are alike
+    branch: str  # `if`, `else`, `try`, `except 0`, ...
     tests: tuple[ast.expr, ...]  # what decides it; for `try`, the types that are caught
     owner: ast.stmt
 
@@ -279,7 +249,6 @@ class Import(NamedTuple):
     module: str
     member: str | None
     line: int
-    statement: ast.stmt
 
     @property
     def spelled(self) -> str:
@@ -288,41 +257,40 @@ class Import(NamedTuple):
         if self.member is None:
             alias = "" if self.name == source.partition(".")[0] else f" as {self.name}"
             return f"import {source}{alias}"
-        alias = "" if self.name == self.member or self.member == "*" else f" as {self.name}"
+        alias = "" if self.name == self.member else f" as {self.name}"
         return f"from {source} import {self.member}{alias}"
 
 
 class Site(NamedTuple):
-    """A place that binds a name of the module. `later` is a `global` statement's assignment."""
+    """A place that binds a name of the module. `later` is an assignment through `global`."""
 
     name: str
     unit: int
     ordinal: int  # among the sites of this name in its statement
     line: int
-    what: str  # `bind`, `import`, `later` or `del`
+    what: str  # `def`, `import`, `later` or `del`
     guards: tuple[Guard, ...]
     imported: Import | None
 
 
-def imports_of(node: ast.stmt) -> Iterator[Import]:
+def imports_of(node: ast.AST) -> Iterator[Import]:
     """List what an import statement brings."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
-            yield Import(name, 0, alias.name, None, node.lineno, node)
+            yield Import(name, 0, alias.name, None, alias.lineno)
     elif isinstance(node, ast.ImportFrom):
         for alias in node.names:
             name = alias.asname or alias.name
-            line = getattr(alias, "lineno", node.lineno)
-            yield Import(name, node.level, node.module or "", alias.name, line, node)
+            yield Import(name, node.level, node.module or "", alias.name, alias.lineno)
 
 
-def blocks(node: ast.stmt) -> Iterator[tuple[str, tuple[ast.expr, ...], Sequence[ast.stmt]]]:
+def blocks(node: ast.AST) -> Iterator[tuple[str, tuple[ast.expr, ...], Sequence[ast.stmt]]]:
     """List the blocks of a compound statement that opens no scope: branch, tests, statements."""
     if isinstance(node, (ast.If, ast.While)):
         yield "if", (node.test,), node.body
         yield "else", (node.test,), node.orelse
-    elif isinstance(node, _TRY):
+    elif isinstance(node, TRY):
         caught = tuple(h.type for h in node.handlers if h.type is not None)  # type: ignore[attr-defined]
         yield "try", caught, node.body  # type: ignore[attr-defined]
         for index, handler in enumerate(node.handlers):  # type: ignore[attr-defined]
@@ -339,42 +307,53 @@ def blocks(node: ast.stmt) -> Iterator[tuple[str, tuple[ast.expr, ...], Sequence
             yield f"case {index}", (node.subject,), case.body
 
 
-def only_imports(node: ast.stmt) -> bool:
+def only_imports(node: ast.AST) -> bool:
     """Tell whether a statement does nothing but import, perhaps on a condition.
 
     An `except` may also `pass`. A test with an assignment or an `await` does more than decide.
     """
     if isinstance(node, IMPORTS):
         return True
-    if not isinstance(node, (ast.If, *_TRY)):
+    if not isinstance(node, (ast.If, *TRY)):
         return False
     for branch, tests, body in blocks(node):
-        handler = branch.startswith("except")
-        for statement in body:
-            if not (only_imports(statement) or (handler and isinstance(statement, ast.Pass))):
-                return False
+        idle = ast.Pass if branch.startswith("except") else ()
+        if not all(only_imports(part) or isinstance(part, idle) for part in body):
+            return False
         for test in tests:
             if any(isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield)) for n in ast.walk(test)):
                 return False
     return any(isinstance(part, IMPORTS) for part in ast.walk(node))
 
 
+def children(node: ast.AST) -> list[ast.AST]:
+    """List the nodes directly below one; faster than the standard library's."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            found.extend(part for part in value if isinstance(part, ast.AST))  # type: ignore[union-attr]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
 def bound(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
     """List what statements bind in their own scope, without entering functions and classes.
 
-    `global` and `nonlocal` statements are given too, as pairs of their name and themselves.
+    `global` and `nonlocal` statements are given too, once for each name.
     """
     todo = list(nodes)[::-1]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Name):
-            if not isinstance(node.ctx, ast.Load):
+            if node.ctx.__class__ is not ast.Load:
                 yield node.id, node
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             yield node.name, node
-            todo.extend(reversed(_outer(node)))
+            todo.extend(reversed(_outside(node)))
         elif isinstance(node, ast.Lambda):
-            todo.extend(reversed([*node.args.defaults, *filter(None, node.args.kw_defaults)]))
+            todo.extend(d for d in (*node.args.kw_defaults, *node.args.defaults) if d)
         elif isinstance(node, _COMPREHENSIONS):
             yield from _walrus(node)
         elif isinstance(node, IMPORTS):
@@ -383,45 +362,38 @@ def bound(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             for name in node.names:
                 yield name, node
-        else:
-            name = _named(node)
+        elif node.__class__ is not ast.Attribute or not isinstance(node.value, ast.Name):  # type: ignore[attr-defined]
+            name = getattr(node, _NAMED.get(type(node), ""), None)
             if name is not None:
                 yield name, node
-            todo.extend(reversed(list(ast.iter_child_nodes(node))))
-
-
-def _named(node: ast.AST) -> str | None:
-    if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
-        return node.name
-    return node.rest if isinstance(node, ast.MatchMapping) else None
+            todo.extend(reversed(children(node)))
 
 
 def _walrus(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, ast.NamedExpr):
             yield child.target.id, child
         if not isinstance(child, ast.Lambda):
             yield from _walrus(child)
 
 
-def _outer(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[ast.AST]:
+def _outside(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[ast.AST]:
     """List the parts of a definition that its own scope does not hold."""
     if isinstance(node, ast.ClassDef):
         return [*node.decorator_list, *node.bases, *node.keywords]
     return [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
 
 
-def sites(unit: int, node: ast.stmt, text: str) -> Iterator[Site]:
-    """List what a top-level statement (and its source text) binds in its module, in order."""
-    counts: dict[str, int] = {}
+def sites(unit: Unit) -> Iterator[Site]:
+    """List what a top-level statement binds in its module, in order."""
     found: list[tuple[str, str, int, tuple[Guard, ...], Import | None]] = []
-    _collect([node], (), found)
-    for name in _globals(node) if "global" in text else ():
-        found.append((name, "later", node.lineno, (), None))
+    _collect([unit.node], (), found)
+    if re.search(r"\bglobal[\s\\]", unit.text):
+        found.extend((name, "later", unit.first, (), None) for name in _globals(unit.node))
+    counts: dict[str, int] = {}
     for name, what, line, guards, imported in found:
-        ordinal = counts.get(name, 0)
-        counts[name] = ordinal + 1
-        yield Site(name, unit, ordinal, line, what, guards, imported)
+        counts[name] = counts.get(name, -1) + 1
+        yield Site(name, unit.index, counts[name], line, what, guards, imported)
 
 
 def _collect(
@@ -434,13 +406,11 @@ def _collect(
             found.extend((i.name, "import", i.line, guards, i) for i in imports_of(node))
             continue
         inner = list(blocks(node))
-        statements = {id(part) for _, _, block in inner for part in block}
-        own = [node] if not inner else _headers(node, statements)
+        own = _headers(node, {id(s) for _, _, block in inner for s in block}) if inner else [node]
         for name, part in bound(own):
-            if isinstance(part, (ast.Global, ast.Nonlocal)):
-                continue
-            what = "del" if isinstance(getattr(part, "ctx", None), ast.Del) else "bind"
-            found.append((name, what, getattr(part, "lineno", node.lineno), guards, None))
+            if not isinstance(part, (ast.Global, ast.Nonlocal)):
+                what = "del" if isinstance(getattr(part, "ctx", None), ast.Del) else "def"
+                found.append((name, what, getattr(part, "lineno", node.lineno), guards, None))
         for branch, tests, block in inner:
             _collect(block, (*guards, Guard(branch, tests, node)), found)
 
@@ -448,14 +418,13 @@ def _collect(
 def _headers(node: ast.AST, statements: set[int]) -> list[ast.AST]:
     """List the parts of a compound statement that are no block of it."""
     parts: list[ast.AST] = []
-    for child in ast.iter_child_nodes(node):
-        if id(child) in statements:
-            continue
+    for child in children(node):
         if isinstance(child, (ast.ExceptHandler, ast.match_case)):
-            if isinstance(child, ast.ExceptHandler) and child.name:
-                parts.append(ast.Name(child.name, ast.Store(), lineno=child.lineno, col_offset=0))
+            name = getattr(child, "name", None)
+            if name:
+                parts.append(ast.copy_location(ast.Name(name, ast.Store()), child))
             parts.extend(_headers(child, statements))
-        else:
+        elif id(child) not in statements:
             parts.append(child)
     return parts
 
@@ -467,7 +436,9 @@ def _globals(node: ast.stmt) -> list[str]:
         if isinstance(part, (*FUNCTIONS, ast.ClassDef)):
             inside = list(bound(part.body))
             declared = {name for name, what in inside if isinstance(what, ast.Global)}
-            for name, what in inside:
-                if name in declared and not isinstance(what, ast.Global):
-                    found[name] = None
+            found.update(
+                (name, None)
+                for name, what in inside
+                if name in declared and not isinstance(what, ast.Global)
+            )
     return list(found)

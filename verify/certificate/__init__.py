@@ -7,19 +7,26 @@ stands on the standard library alone and shares no code with the mover: it is a 
 from __future__ import annotations
 
 import re
-from collections import Counter
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from verify.certificate.conserve import Shapes, pair
-from verify.certificate.cycles import Cycles
-from verify.certificate.imports import Imports
+from verify.certificate.conserve import Comment, Shapes, pair
 from verify.certificate.judge import Judge
 from verify.certificate.order import Order
 from verify.certificate.reach import Reach
-from verify.certificate.resolve import Side, stem_of
-from verify.certificate.source import OpaqueError, Source, is_python, parse
+from verify.certificate.resolve import Side
+from verify.certificate.source import (
+    Module,
+    OpaqueError,
+    Source,
+    is_python,
+    only_imports,
+    parse,
+    stem_of,
+)
 
 Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
 CERTIFIED, RESIDUAL, UNKNOWN = "CERTIFIED", "RESIDUAL", "UNKNOWN"
@@ -154,6 +161,11 @@ class Findings:
         """Note what cannot be judged."""
         self._unknowns.add(Unknown(path, line, why, needs))
 
+    @property
+    def opaque(self) -> bool:
+        """Tell whether a changed file could not be read."""
+        return bool(self._unknowns)
+
     def move(self, how: str, *what: str | int) -> None:
         """Note a statement that moved, was copied or was derived: see `Moved`."""
         self._moves[how].add(Moved(*what))  # type: ignore[arg-type]
@@ -201,6 +213,8 @@ def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate
         _sources({p: f for p, f in files.items() if p not in shared}, side, found)
         for side, files in (("base", base), ("target", target))
     )
+    if found.opaque:
+        return found.certificate()  # without every changed file, nothing else can be told
     try:
         _judge(ours, theirs, rest if rest is not None else _Held(shared), found)
     except RecursionError:
@@ -243,10 +257,12 @@ def _judge(
 ) -> None:
     cache: dict[str, bytes] = {}
 
-    def read(path: str) -> bytes | None:
-        if path not in cache:
-            cache.update(rest.read_many([path]))
-        return cache.get(path)
+    def read(paths: Iterable[str]) -> Mapping[str, bytes]:
+        wanted = list(paths)
+        missing = [path for path in wanted if path not in cache]
+        if missing:
+            cache.update(rest.read_many(missing))
+        return {path: cache[path] for path in wanted if path in cache}
 
     shapes = Shapes()
     unchanged = sorted(p for p in rest.paths() if p not in ours and p not in theirs)
@@ -254,14 +270,102 @@ def _judge(
         _visible(s, unchanged, files, found) for s, files in (("base", ours), ("target", theirs))
     )
     pairing = pair(ours, theirs, shapes)
-    base = Side([*unchanged, *ours], ours, read, lambda path, index: (path, index))
-    target = Side([*unchanged, *theirs], theirs, read, pairing.key)
+    parsed: dict[str, Module | OpaqueError] = {}
+    base = Side([*unchanged, *ours], ours, read, parsed, lambda path, index: (path, index))
+    target = Side([*unchanged, *theirs], theirs, read, parsed, pairing.key)
     judge = Judge(base, target, pairing, shapes, found)
     judge.run()
-    Imports(judge).run()
+    _shadows(base, target, found)
+    _Comments(judge, shapes).run()
     Order(judge).run()
-    Cycles(judge).run()
-    Reach(judge, unchanged, rest.read_many, rest.search).run()
+    Reach(judge, unchanged, read, rest.search).run()
+
+
+class _Comments:
+    """Checks the comments that belong to no statement (`free`), and those at imports."""
+
+    def __init__(self, judge: Judge, shapes: Shapes) -> None:
+        self.judge, self.shapes = judge, shapes
+
+    def run(self) -> None:
+        """Report each comment that is lost, new, or at another place."""
+        for at_imports in (False, True):
+            lost = {p: self._listed(m.source, at_imports) for p, m in self.judge.old.items()}
+            come = {p: self._listed(m.source, at_imports) for p, m in self.judge.new.items()}
+            for path in sorted(lost):
+                self._match(path, lost[path], path, come.get(path, []))
+            for path in sorted(lost):
+                for other in sorted(come):
+                    self._match(path, lost[path], other, come[other])
+                for text, line, _ in lost[path]:
+                    self._note("base", self.judge.old[path], line, f"it is gone: {text}")
+            for path in sorted(come):
+                for comment in come[path]:
+                    if not self._copied(path, comment, at_imports):
+                        why = f"it is new, or stood elsewhere: {comment[0]}"
+                        self._note("target", self.judge.new[path], comment[1], why)
+
+    def _note(self, side: str, module: Module, line: int, why: str) -> None:
+        self.judge.residual(side, module.source, line, "comment", why, [line])
+
+    def _listed(self, source: Source, at_imports: bool) -> list[Comment]:
+        if at_imports:
+            return self.shapes.import_comments(source)
+        return [(text, line, frozenset()) for text, line in source.free]
+
+    def _match(self, path: str, lost: list[Comment], other: str, come: list[Comment]) -> None:
+        """Take out the comments that are the same in two files, at the same place."""
+        twins: dict[str, list[Comment]] = defaultdict(list)
+        for comment in come:
+            twins[comment[0]].append(comment)
+        for comment in list(lost):
+            for twin in twins[comment[0]]:
+                names = comment[2] & twin[2] if comment[2] else not twin[2]
+                if names and (comment[2] or self._placed(path, comment[1], other, twin[1])):
+                    lost.remove(comment)
+                    come.remove(twin)
+                    twins[comment[0]].remove(twin)
+                    break
+
+    def _placed(self, path: str, line: int, other: str, twin: int) -> bool:
+        """Tell whether a comment stands below or above the same statement as before."""
+        kept = [
+            (old.source.units[before].first, new.source.units[after].first)
+            for old, before, new, after in self.judge.pairs
+            if old.path == path and new.path == other
+        ]
+        if not kept:
+            return path == other
+        ours = sorted(kept)
+        theirs = sorted(kept, key=lambda pair: pair[1])
+        one, two = sum(b < line for b, _ in ours), sum(t < twin for _, t in theirs)
+        ends = [None, *ours, None], [None, *theirs, None]
+        return ends[0][one] == ends[1][two] or ends[0][one + 1] == ends[1][two + 1]
+
+    def _copied(self, path: str, comment: Comment, at_imports: bool) -> bool:
+        """Allow the comments at imports, and a file's header, to be copied along with code."""
+        text, line, names = comment
+        for origin in sorted(self.judge.sources[path]):
+            source = self.judge.old[origin].source
+            first = next((u.first for u in source.units if not only_imports(u.node)), 1 << 30)
+            for known, place, others in self._listed(source, at_imports):
+                fits = (
+                    names & others if at_imports else place < first and path not in self.judge.old
+                )
+                if known == text and fits:
+                    self.judge.found.move("copies", "comment", origin, place, path, line)
+                    return True
+        return False
+
+
+def _shadows(old: Side, new: Side, found: Findings) -> None:
+    """Refuse new modules that hide one of Python's own from scripts beside them."""
+    for module in new.changed():
+        folder, _, name = module.stem.rpartition("/")
+        if not old.exists(module.stem) and name in sys.stdlib_module_names:
+            if not new.files.get(folder, "").endswith("__init__.py"):
+                why = f"it hides Python's own module `{name}` from what is run beside it"
+                found.residual("target", module.path, 1, "hidden", why)
 
 
 def _visible(

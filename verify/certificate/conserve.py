@@ -17,6 +17,7 @@ from difflib import SequenceMatcher
 
 from verify.certificate.source import FUNCTIONS, Source, Unit, imports_of, only_imports
 
+Comment = tuple[str, int, frozenset[str]]  # text, line, and the names that imports there bring
 Place = tuple[str, int]  # a top-level statement: path and index
 _MOST_COMPARED = 4_000_000  # pairs of sibling statements; a hostile file may have more
 _OPEN = {getattr(tokenize, name, -1) for name in ("FSTRING_START", "TSTRING_START")}
@@ -113,7 +114,7 @@ class Shapes:
     def __init__(self) -> None:
         self._keys: dict[object, int] = {}
         self._made: dict[tuple[int, int], Piece] = {}
-        self._comments: dict[tuple[int, int], list[tuple[str, int, frozenset[str]]]] = {}
+        self._comments: dict[tuple[int, int], list[Comment]] = {}
 
     def of(self, source: Source, unit: Unit) -> Piece:
         """Give a statement's tree, without the imports in its functions."""
@@ -124,7 +125,7 @@ class Shapes:
             self._comments[place] = cutter.comments
         return self._made[place]
 
-    def import_comments(self, source: Source) -> list[tuple[str, int, frozenset[str]]]:
+    def import_comments(self, source: Source) -> list[Comment]:
         """List the comments behind and within imports: text, line, and the names brought there."""
         found = []
         for unit in source.units:
@@ -142,7 +143,7 @@ class _Cutter:
         self.tokens = tokens
         self.keys = keys
         self.at = 0
-        self.comments: list[tuple[str, int, frozenset[str]]] = []
+        self.comments: list[Comment] = []
 
     def whole(self, node: ast.stmt) -> Piece:
         """Cut a top-level statement, its comments included."""
@@ -372,6 +373,9 @@ class _Matcher:
         name = name_of(unit)
         return None if name is None else (type(unit.node).__name__, name)
 
+    def kind(self, _: Source, unit: Unit) -> object:
+        return type(unit.node)
+
     def match(
         self, describe: Callable[[Source, Unit], object], *, here: bool
     ) -> list[tuple[Place, Place]]:
@@ -419,7 +423,7 @@ class _Matcher:
                 self.match(describe, here=here)
         self.copies()
         edited = [*self.match(self.name, here=True), *self.match(self.name, here=False)]
-        edited += self.neighbours()
+        edited += self.match(self.kind, here=True)  # by order, to show what changed within
         self.found.edited = {theirs for _, theirs in edited}
         self.found.removed, self.found.added = list(self.ours), list(self.theirs)
         return self.found
@@ -438,37 +442,23 @@ class _Matcher:
                 self.found.copies[theirs] = min(rank)[1]
                 del self.theirs[theirs]
 
-    def neighbours(self) -> list[tuple[Place, Place]]:
-        """Pair nameless statements that stand below or above the same one."""
-        made = []
-        pairs = self.found.pairs
-        for path in sorted(self.base.keys() & self.target.keys()):
-            before = self._around(
-                self.ours, self.base[path], dict(zip(pairs.values(), pairs.values(), strict=True))
-            )
-            after = self._around(self.theirs, self.target[path], pairs)
-            for theirs, around in after.items():
-                for ours, same in before.items():
-                    alike = type(self.ours[ours].node) is type(self.theirs[theirs].node)
-                    if alike and around & same:
-                        made.append((ours, theirs))
-                        del before[ours]
-                        break
-        for one, other in made:
-            self.pair(one, other)
-        return made
 
-    @staticmethod
-    def _around(
-        opened: Mapping[Place, Unit], source: Source, known: Mapping[Place, Place]
-    ) -> dict[Place, frozenset[object]]:
-        """Describe where statements stand: below which known one, above which."""
-        places = [(source.path, u.index) for u in source.units if not only_imports(u.node)]
-        ends = ["top", *(known.get(place) for place in places), "end"]
-        return {
-            place: frozenset(
-                (side, end) for side, end in enumerate(ends[at : at + 3 : 2]) if end is not None
-            )
-            for at, place in enumerate(places)
-            if place in opened
-        }
+def extent(source: Source, piece: Piece | None, *, whole: bool) -> range:
+    """Give the lines of a statement, or of its head alone."""
+    tokens = [] if piece is None else list(piece.every()) if whole else piece.tokens
+    if not tokens:
+        return range(0)
+    return range(source.line_at(tokens[0].start), source.line_at(tokens[-1].end - 1) + 1)
+
+
+def unlike(old: Source, ours: range, new: Source, theirs: range) -> tuple[list[int], list[int]]:
+    """Give the lines of two stretches that differ."""
+    one = [old.line_text(n).strip() for n in ours]
+    other = [new.line_text(n).strip() for n in theirs]
+    left: list[int] = []
+    right: list[int] = []
+    for tag, i, j, k, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        if tag != "equal":
+            left.extend(ours[i:j])
+            right.extend(theirs[k:m])
+    return left, right

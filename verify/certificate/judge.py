@@ -1,15 +1,12 @@
-"""Whether each conserved statement still means what it meant, and may be where it is."""
+"""Whether each conserved statement means what it meant, and each import is there for a reason."""
 
 from __future__ import annotations
 
 import ast
 import re
-import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import SequenceMatcher
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from verify.certificate.conserve import (
     Difference,
@@ -18,21 +15,45 @@ from verify.certificate.conserve import (
     Place,
     Shapes,
     differences,
+    extent,
     name_of,
+    unlike,
 )
-from verify.certificate.names import HINT, NOW, Facts, Ref, facts, last_name
-from verify.certificate.resolve import Meaning, Module, Side, describe, listed, stem_of
-from verify.certificate.source import Source, Unit, is_text
+from verify.certificate.names import HINT, NOW, Facts, LocalImport, Ref, facts, last_name, words
+from verify.certificate.resolve import Look, Side
+from verify.certificate.source import Import, Module, Source, Unit, is_text
 
 if TYPE_CHECKING:
     from verify.certificate import Findings
 
 _DOTTED = re.compile(r"[^\W\d]\w*(?:[.:][^\W\d]\w*)+")
 _FRAMES = re.compile(
-    r"inspect\.(currentframe|stack|trace|getmodule|getouterframes)|sys\._(getframe|getframemodulename)"
+    r"inspect\.(currentframe|stack|trace|getmodule)|sys\._getframe|inspect\.getouter"
 )
 _NAMESPACES = {"globals", "vars", "dir", "locals"}
+_SHARED = re.compile(r"logging\.getLogger|typing(_extensions)?\.(TypeVar|ParamSpec|TypeVarTuple)")
+_WHY = {
+    "changed": "this statement was changed",
+    "removed": "this statement is gone",
+    "added": "this statement is new",
+}
 _Chains = Mapping[int, tuple[int, object]]  # offset -> how many tokens, and what they mean
+
+
+class Entry(NamedTuple):
+    """What one import brings to a module."""
+
+    name: str
+    what: object
+    guards: object
+    typing: bool  # only a type checker runs it
+    loaded: str | None  # all that `import a.b` loads
+
+    def serves(self, ref: Ref) -> bool:
+        """Tell whether a reference needs this import: `a.b.c` needs `import a.b`."""
+        whole = ".".join((ref.name, *ref.attrs, ""))
+        plain = self.loaded is None or self.name != self.loaded.partition(".")[0]
+        return plain or whole.startswith(f"{self.loaded}.")
 
 
 class Judge:
@@ -43,33 +64,39 @@ class Judge:
     ) -> None:
         self.base, self.target = base, target
         self.pairing, self.shapes, self.found = pairing, shapes, found
-        self.old = {m.source.path: m for m in base.changed()}
-        self.new = {m.source.path: m for m in target.changed()}
-        self.stems = {m.stem: m for m in self.old.values()}
+        self.old = {module.path: module for module in base.changed()}
+        self.new = {module.path: module for module in target.changed()}
+        self.stems = {module.stem: module for module in self.old.values()}
+        self.pairs = [
+            (self.old[ours[0]], ours[1], self.new[theirs[0]], theirs[1])
+            for theirs, ours in sorted(pairing.pairs.items())
+        ]
+        self.sources: dict[str, set[str]] = defaultdict(set)  # where a file's statements were
+        for old, _, new, _ in self.pairs:
+            self.sources[new.path].add(old.path)
         self._facts: dict[tuple[int, int, bool], Facts] = {}
         self._edits: dict[Place, set[int]] = {}  # the lines that an edit changed
-        self.sources: dict[str, set[str]] = defaultdict(set)  # what moved into a file came from
-        for (path, _), (origin, _) in pairing.pairs.items():
-            self.sources[path].add(origin)
         self._differing: dict[tuple[str, str], frozenset[str]] = {}
 
     def run(self) -> None:
-        """Judge every statement of the changed files."""
+        """Judge every statement and every import of the changed files."""
         for path, index in self.pairing.removed:
-            self._whole(
-                "base", self.old[path].source, self.old[path].source.units[index], "removed"
-            )
+            self._whole("base", self.old[path].source, index, "removed", _WHY["removed"])
         for path, index in self.pairing.added:
-            module = self.new[path]
-            unit = module.source.units[index]
-            if self._derived(module, unit):
-                self.found.move("derived", "__all__", path, unit.first, path, unit.first)
+            if self._derived(self.new[path], self.new[path].source.units[index]):
+                line = self.new[path].source.units[index].first
+                self.found.move("derived", "__all__", path, line, path, line)
             else:
-                self._whole("target", module.source, unit, "added")
-        for theirs, ours in sorted(self.pairing.pairs.items()):
-            self._pair(ours, theirs)
+                self._whole("target", self.new[path].source, index, "added", _WHY["added"])
+        for old, before, new, after in self.pairs:
+            self._pair(old, old.source.units[before], new, new.source.units[after])
         for theirs, ours in sorted(self.pairing.copies.items()):
-            self._copy(ours, theirs)
+            self._copy(self.old[ours[0]], ours[1], self.new[theirs[0]], theirs[1])
+        fresh = {module.stem: module for module in self.new.values()}
+        for stem in sorted({*self.stems, *fresh}):
+            self._imports(self.stems.get(stem), fresh.get(stem))
+        for module in self.new.values():
+            self._futures(module)
 
     # --- what others ask as well ---
 
@@ -93,28 +120,25 @@ class Judge:
 
     def same(self, old: Module, new: Module, name: str, *, hint: bool) -> bool:
         """Tell whether a name means the same in two modules, one of each tree."""
-        return any(
-            equal(
-                self.base.lookup(old, name, hint=hint, deep=deep),
-                self.target.lookup(new, name, hint=hint, deep=deep),
-                hint=hint,
-            )
-            for deep in (False, True)
-        )
+        for deep in (False, True):
+            look = Look(hint, deep)
+            ours, theirs = self.base.lookup(old, name, look), self.target.lookup(new, name, look)
+            if ours.equals(theirs, hint=hint):
+                return True
+        return False
 
     def differing(self, old: Module, new: Module) -> frozenset[str]:
         """List the names that do not mean the same in two modules."""
-        place = (old.source.path, new.source.path)
+        place = (old.path, new.path)
         if place not in self._differing:
             names = {*old.names, *new.names}
             for side, module in ((self.base, old), (self.target, new)):
-                for stem in side.starred(module):
+                for stem, _ in side.starred(module):
                     names |= side.exported(stem) or set()
             self._differing[place] = frozenset(
                 name
                 for name in names
-                for hint in (False, True)
-                if not self.same(old, new, name, hint=hint)
+                if not all(self.same(old, new, name, hint=hint) for hint in (False, True))
             )
         return self._differing[place]
 
@@ -125,53 +149,42 @@ class Judge:
         text = source.line_text(line)
         self.found.residual(side, source.path, line, kind, why, text, lines)
 
-    def _whole(self, side: str, source: Source, unit: Unit, kind: str, why: str = "") -> None:
-        why = why or f"this statement {'is gone' if kind == 'removed' else 'is new'}"
+    def _whole(self, side: str, source: Source, index: int, kind: str, why: str) -> None:
+        unit = source.units[index]
         first, last = source.line_at(unit.start), source.line_at(max(unit.start, unit.end - 1))
         self.residual(side, source, unit.first, kind, why, range(first, last + 1))
 
     # --- statements ---
 
-    def _pair(self, ours: Place, theirs: Place) -> None:
-        old, new = self.old[ours[0]], self.new[theirs[0]]
-        before, after = old.source.units[ours[1]], new.source.units[theirs[1]]
-        moved = ours[0] != theirs[0]
+    def _pair(self, old: Module, before: Unit, new: Module, after: Unit) -> None:
+        place, moved = (new.path, after.index), old.path != new.path
         self.found.counts["moved" if moved else "kept"] += 1
-        if theirs in self.pairing.edited:
-            self._edited(old, new, before, after)
+        if place in self.pairing.edited:
+            self._edited(old, before, new, after)
         elif before.text != after.text:
             self.found.counts["relaid"] += 1
         if moved:
-            self._moved(old, new, before, after)
+            self._moved(old, before, new, after)
         elif before.text == after.text and not words(before.text) & self.differing(old, new):
             if self.base.outside_stars(old) == self.target.outside_stars(new):
-                self._references(old, new, before, after, deep=False)
+                self._references(old, before, new, after, deep=False)
                 return
-        if not self._edits.get(theirs):
-            for site in old.in_unit(before.index):
-                if not all(self.same(old, new, site.name, hint=hint) for hint in (False, True)):
-                    why = f"{site.name} is bound to something else as well"
-                    self.residual("target", new.source, after.first, "binding", why)
-        self._references(old, new, before, after, deep=True)
+        for site in old.in_unit(before.index) if not self._edits.get(place) else ():
+            if not all(self.same(old, new, site.name, hint=hint) for hint in (False, True)):
+                why = f"{site.name} is bound to something else as well"
+                self.residual("target", new.source, after.first, "binding", why)
+        self._references(old, before, new, after, deep=True)
+        if "import" in before.text or "import" in after.text:
+            self._local_imports(old, before, new, after)
 
-    def _moved(self, old: Module, new: Module, before: Unit, after: Unit) -> None:
+    def _moved(self, old: Module, before: Unit, new: Module, after: Unit) -> None:
         symbol = name_of(after) or type(after.node).__name__
-        path = new.source.path
-        self.found.move("moved", symbol, old.source.path, before.first, path, after.first)
+        self.found.move("moved", symbol, old.path, before.first, new.path, after.first)
         if hasattr(after.node, "decorator_list"):
             what = f"{symbol}.__module__ names its new module, and so do pickles of it"
-            self.found.observe(path, after.first, "module", what)
+            self.found.observe(new.path, after.first, "module", what)
         if is_text(after.node) and 0 in {before.index, after.index}:
-            self.found.observe(path, after.first, "docstring", "a docstring of another module")
-        for ref, call, _ in self.facts(new, after).calls:
-            name = call.args and last_name(call.args[0]) if _names_logger(ref, call) else None
-            if name == "__name__":
-                what = "a logger is named after its new module"
-                self.found.observe(path, call.lineno, "logger", what)
-        self._sensitive(new, after)
-
-    def _sensitive(self, new: Module, after: Unit) -> None:
-        """Refuse what looks at the module or the frame it stands in."""
+            self.found.observe(new.path, after.first, "docstring", "another module's docstring")
         theirs = self.facts(new, after)
         for ref in theirs.refs:
             for what, rest in self.target.resolve(new, ref).whats:
@@ -180,34 +193,35 @@ class Judge:
                     why = f"{dotted} sees where it stands"
                     self.residual("target", new.source, ref.line, "sensitive", why)
         for ref, call, when in theirs.calls:
-            if ref and not ref.attrs and ref.name in _NAMESPACES and not call.args:
-                if ref.name == "globals" or when == NOW:
-                    why = f"{ref.name}() sees where it stands"
+            name = last_name(call)
+            if _logger_name(ref, call) is not None:
+                what = "a logger is named after its new module"
+                self.found.observe(new.path, call.lineno, "logger", what)
+            elif ref and not ref.attrs and name in _NAMESPACES and not call.args:
+                if name == "globals" or when == NOW:
+                    why = f"{name}() sees where it stands"
                     self.residual("target", new.source, ref.line, "sensitive", why)
 
     def _references(
-        self, old: Module, new: Module, before: Unit, after: Unit, *, deep: bool
+        self, old: Module, before: Unit, new: Module, after: Unit, *, deep: bool
     ) -> None:
         """Check that each name in a statement means the same in both trees."""
         ours, theirs = self.facts(old, before, deep=deep), self.facts(new, after, deep=deep)
-        edits = self._edits.get((new.source.path, after.index), set())
+        edits = self._edits.get((new.path, after.index), set())
         if len(ours.refs) != len(theirs.refs):
             if not edits:
                 why = "names belong to other scopes than before"
                 self.residual("target", new.source, after.first, "binding", why)
             return
-        exempt = {id(call.args[0]) for ref, call, _ in theirs.calls if _names_logger(ref, call)}
+        exempt = {_logger_name(ref, call) for ref, call, _ in theirs.calls}
         evaluated = {id(ref) for ref in theirs.evaluated}
         for one, other in zip(ours.refs, theirs.refs, strict=True):
             if id(other.node) in exempt or other.line in edits:
                 continue
             why = self._reference(old, new, one, other, (before.index, after.index))
             if why is None and id(other) in evaluated and one.local is other.local is None:
-                bound = self.base.lookup(old, one.name), self.target.lookup(new, other.name)
-                if bound[0].sure and not bound[1].sure:
-                    why = (
-                        f"something may evaluate an annotation, and {other.name} is no longer bound"
-                    )
+                if self.base.lookup(old, one.name).sure > self.target.lookup(new, other.name).sure:
+                    why = f"something may evaluate this annotation, and {other.name} is not bound"
             if why:
                 self.residual("target", new.source, other.line, "binding", why)
 
@@ -219,17 +233,16 @@ class Judge:
         for deep in (False, True):
             ours = self.base.resolve(old, one, limit=limits[0], deep=deep)
             theirs = self.target.resolve(new, other, limit=limits[1], deep=deep)
-            if equal(ours, theirs, hint=one.when == HINT):
-                if (one.name, one.attrs) == (other.name, other.attrs):
-                    if ours.loaded != theirs.loaded:
-                        return f"it relies on `import {ours.loaded or theirs.loaded}`"
-                return None
-        name = ".".join((other.name, *other.attrs))
-        return f"{name} is now {describe(theirs)}; it was {describe(ours)}"
+            if ours.equals(theirs, hint=one.when == HINT):
+                unlike_names = (one.name, one.attrs) != (other.name, other.attrs)
+                if unlike_names or ours.loaded == theirs.loaded:
+                    return None
+                return f"it relies on `import {ours.loaded or theirs.loaded}`"
+        return f"{'.'.join((other.name, *other.attrs))} is now {theirs}; it was {ours}"
 
     # --- edited statements ---
 
-    def _edited(self, old: Module, new: Module, before: Unit, after: Unit) -> None:
+    def _edited(self, old: Module, before: Unit, new: Module, after: Unit) -> None:
         ours, theirs = self._chains(self.base, old, before), self._chains(self.target, new, after)
 
         def same(left: Piece, right: Piece) -> bool:
@@ -240,8 +253,8 @@ class Judge:
             )
 
         one, other = self.shapes.of(old.source, before), self.shapes.of(new.source, after)
-        lines = self._edits[new.source.path, after.index] = set()
         found = list(differences(one, other, same))
+        lines = self._edits[new.path, after.index] = set()
         for difference in found:
             lines |= self._difference(old.source, new.source, difference)
         if not found:
@@ -264,153 +277,249 @@ class Judge:
         """Tell whether two string tokens differ only in the paths of moved symbols."""
         if one[:1] not in {'"', "'"} or _DOTTED.sub("", one) != _DOTTED.sub("", other):
             return False
-        pairs = zip(_DOTTED.findall(one), _DOTTED.findall(other), strict=True)
-        return all(a == b or self._renamed(a, b) for a, b in pairs)
-
-    def _renamed(self, one: str, other: str) -> bool:
-        """Tell whether two dotted paths name one moved symbol, each where it is defined."""
-        ours = _symbols(self.base, self.old.values(), one)
-        theirs = _symbols(self.target, self.new.values(), other)
-        return bool(ours & theirs) and one.count(":") == other.count(":")
+        for a, b in zip(_DOTTED.findall(one), _DOTTED.findall(other), strict=True):
+            ours = _symbols(self.base, self.old.values(), a)
+            if a != b and not ours & _symbols(self.target, self.new.values(), b):
+                return False
+        return True
 
     def _difference(self, old: Source, new: Source, difference: Difference) -> set[int]:
         """Note a statement that differs, with the lines of each side that do."""
         one, other = difference.base, difference.target
-        ours = _extent(old, one, whole=other is None)
-        theirs = _extent(new, other, whole=one is None)
+        ours = extent(old, one, whole=other is None)
+        theirs = extent(new, other, whole=one is None)
         left, right = list(ours), list(theirs)
         if ours and theirs:
-            left, right = _changed(old, ours, new, theirs)
+            left, right = unlike(old, ours, new, theirs)
         kind = "changed" if ours and theirs else "removed" if ours else "added"
-        why = {
-            "changed": "this statement was changed",
-            "removed": "this statement is gone",
-            "added": "this statement is new",
-        }[kind]
         if ours and (left or not right):
-            self.residual("base", old, (left or ours)[0], kind, why, left)
+            self.residual("base", old, (left or ours)[0], kind, _WHY[kind], left)
         if right:
-            self.residual("target", new, right[0], kind, why, right)
+            self.residual("target", new, right[0], kind, _WHY[kind], right)
         return set(theirs)
 
     # --- copies and what is derived ---
 
-    def _copy(self, ours: Place, theirs: Place) -> None:
-        old, new = self.old[ours[0]], self.new[theirs[0]]
-        before, after = old.source.units[ours[1]], new.source.units[theirs[1]]
-        why = self._forbidden(old, new, before, after)
+    def _copy(self, old: Module, before: int, new: Module, after: int) -> None:
+        first, unit = old.source.units[before], new.source.units[after]
+        why = self._forbidden(old, before, new, unit)
         if why is not None:
             self._whole("target", new.source, after, "copied", why)
             return
-        symbol = name_of(after) or type(after.node).__name__
-        path = new.source.path
-        self.found.move("copies", symbol, old.source.path, before.first, path, after.first)
-        self._references(old, new, before, after, deep=True)
+        symbol = name_of(unit) or type(unit.node).__name__
+        self.found.move("copies", symbol, old.path, first.first, new.path, unit.first)
+        self._references(old, first, new, unit, deep=True)
 
-    def _forbidden(self, old: Module, new: Module, before: Unit, after: Unit) -> str | None:
+    def _forbidden(self, old: Module, before: int, new: Module, after: Unit) -> str | None:
         """Say why a statement may not be copied, or None."""
-        path = old.source.path
-        if path == new.source.path:
+        stays = any((o, i) == (old, before) and n.path == o.path for o, i, n, _ in self.pairs)
+        if old.path == new.path:
             return "this statement stands here twice"
-        if path not in self.sources[new.source.path]:
-            return "this statement is a copy, but nothing moved along with it"
-        stays = (path, before.index) in {
-            ours for theirs, ours in self.pairing.pairs.items() if theirs[0] == path
-        }
-        if not stays and path in self.new:
-            return "this statement is a copy of one that did not stay where it was"
-        name, value = name_of(after), getattr(after.node, "value", None)
+        if old.path not in self.sources[new.path] or not (stays or old.path not in self.new):
+            return "a copy, but not of what stayed where the code beside it came from"
         if is_text(after.node):
             return None
+        name, value = name_of(after), getattr(after.node, "value", None)
         if name is None or value is None or not isinstance(after.node, (ast.Assign, ast.AnnAssign)):
             return "only constants, type variables, loggers and flags may be copied"
-        if not any(self.uses(new, name)) and last_name(value) != "getLogger":
-            return f"nothing here uses this copy of {name}"
         if len(old.names[name]) != 1 or len(new.names[name]) != 1:
             return f"{name} is bound more than once, so a copy is not the same thing"
-        if _immutable(value):
-            return None
-        return self._shared(old, new, after, name, value)
-
-    def _shared(
-        self, old: Module, new: Module, after: Unit, name: str, value: ast.expr
-    ) -> str | None:
-        """Say why the result of a call may not be copied, or None."""
-        why = f"a copy of {name} is another object"
         dotted = ""
         for ref, call, _ in self.facts(new, after).calls:
             if ref and call is value:
                 for what, rest in self.target.resolve(new, ref).whats:
                     dotted = ".".join([str(what[1]), *rest]) if what[0] == "ext" else "own"
-        if re.fullmatch(r"logging\.getLogger|typing(_extensions)?\.(TypeVar|ParamSpec)", dotted):
-            self.found.observe(new.source.path, after.first, "copy", f"{name} exists twice")
+        if _SHARED.fullmatch(dotted):
+            self.found.observe(new.path, after.first, "copy", f"{name} exists twice")
             return None
-        if not isinstance(value, ast.Call) or value.args or value.keywords or not dotted:
-            return why
-        for module in (old, new):
-            if not all(ref.condition and not ref.attrs for _, ref in self.uses(module, name)):
-                return f"{why}, and it is used as more than a condition"
-        self.found.observe(new.source.path, after.first, "copy", f"{name} is computed twice")
+        if not any(self.uses(new, name)):
+            return f"nothing here uses this copy of {name}"
+        if _immutable(value):
+            return None
+        uses = [ref for module in (old, new) for _, ref in self.uses(module, name)]
+        if not dotted or value.args or value.keywords:
+            return f"a copy of {name} is another object"
+        if not all(ref.condition and not ref.attrs for ref in uses):
+            return f"a copy of {name} is another object, and it is more than a condition"
+        self.found.observe(new.path, after.first, "copy", f"{name} is computed twice")
         return None
 
     def _derived(self, module: Module, unit: Unit) -> bool:
         """Tell whether `__all__` of a new package lists just what it imports from moved code."""
-        if name_of(unit) != "__all__" or not module.package or module.source.path in self.old:
+        if name_of(unit) != "__all__" or not module.package or module.path in self.old:
             return False
-        names, value = listed(module), getattr(unit.node, "value", None)
+        names = module.listed()
         imported = {n for n, found in module.names.items() if all(s.imported for s in found)}
         if names is None or names != imported - module.source.futures or module.stars:
             return False
-        if not isinstance(unit.node, ast.Assign) or len(value.elts) != len(names):  # type: ignore[union-attr]
+        if not isinstance(unit.node, ast.Assign) or len(unit.node.value.elts) != len(names):  # type: ignore[attr-defined]
             return False
+        moved = {(o.path, i) for o, i, n, _ in self.pairs if o.path != n.path}
         old = self.stems.get(module.stem)
         for name in names:
-            if old is not None and self.same(old, module, name, hint=False):
-                continue
-            for what, _ in self.target.lookup(module, name, deep=True).whats:
-                if what[0] != "def" or not self.has_moved(what[1]):
-                    return False
+            if old is None or not self.same(old, module, name, hint=False):
+                for what, _ in self.target.lookup(module, name, Look(deep=True)).whats:
+                    if what[0] != "def" or what[1] not in moved:
+                        return False
         return True
 
-    def has_moved(self, key: Place) -> bool:
-        """Tell whether a statement of the base stands in another file of the target."""
-        return any(o == key and t[0] != o[0] for t, o in self.pairing.pairs.items())
+    # --- imports ---
 
+    def _entries(self, side: Side, module: Module | None) -> Iterator[tuple[Entry, Import]]:
+        for site, item in module.imports() if module else ():
+            if item.module == "__future__" or module is None:
+                continue
+            guards = side.guards(module, site.unit, site.guards, hint=False)
+            typing = guards is None
+            if typing:
+                guards = side.guards(module, site.unit, site.guards, hint=True)
+            what: object = side.follow(module, item, Look(hint=True)).whats
+            if item.member == "*":
+                what = tuple(side.find(module.path, item.level, item.module)) or item.module
+            loaded = item.module if item.member is None else None
+            yield Entry(item.name, what, guards, typing, loaded), item
 
-def equal(ours: Meaning, theirs: Meaning, *, hint: bool) -> bool:
-    """Tell whether two meanings, one of each tree, are the same.
+    def _imports(self, old: Module | None, new: Module | None) -> None:
+        """Judge the imports of a module by what they bring."""
+        ours, theirs = list(self._entries(self.base, old)), list(self._entries(self.target, new))
+        gone, come = Counter(e for e, _ in ours), Counter(e for e, _ in theirs)
+        present = come.copy()
+        gone, come = gone - come, come - gone
+        for one in sorted(gone, key=repr):  # spelled otherwise, yet it brings the same
+            for other in sorted(come, key=repr):
+                if one.name == other.name != "*" and one[2:] == other[2:] and old and new:
+                    if self.same(old, new, one.name, hint=True):
+                        both = min(gone[one], come[other])
+                        gone[one] -= both
+                        come[other] -= both
+        for entry, item in ours:
+            if gone[entry] > 0 and old:
+                gone[entry] -= 1
+                if not self._leaves(old, new, entry):
+                    why = f"nothing used `{item.spelled}`, yet it is gone"
+                    self.residual("base", old.source, item.line, "import", why, [item.line])
+        for entry, item in reversed(theirs):
+            if come[entry] > 0 and new:
+                come[entry] -= 1
+                present[entry] -= 1
+                why = self._needless(old, new, entry)
+                why = "is there twice" if present[entry] > 0 else why
+                if why:
+                    why = f"`{item.spelled}` {why}"
+                    self.residual("target", new.source, item.line, "import", why, [item.line])
 
-    A name that a function rebinds must also be read the same way: live, or as it once was.
-    """
-    if hint:
-        return ours.whats == theirs.whats
-    if ours.alternatives != theirs.alternatives:
+    def _leaves(self, old: Module, new: Module | None, entry: Entry) -> bool:
+        """Tell whether an import may go: something used it, or its name is still the same."""
+        if any(entry.serves(ref) for _, ref in self.uses(old, entry.name)):
+            return True
+        if entry.name in (old.listed() or ()):
+            return True
+        kept = new is not None and entry.loaded is None and entry.name in new.names
+        return new is not None and kept and self.same(old, new, entry.name, hint=entry.typing)
+
+    def _needless(self, old: Module | None, new: Module, entry: Entry) -> str | None:
+        """Say why an import should not have come, or None."""
+        name = entry.name
+        if name == "*":
+            return "is new, and nobody can tell what it brings"
+        if old is not None and name in old.names and entry.loaded is None:
+            if self.same(old, new, name, hint=entry.typing):
+                return None  # the name was there, and still is
+        uses = [(unit, ref) for unit, ref in self.uses(new, name) if entry.serves(ref)]
+        if name in (new.listed() or ()) or (not uses and self._handed_on(new, name)):
+            return None
+        if not uses:
+            return "is new, and nothing here uses it"
+        if entry.typing or any(ref.when != HINT for _, ref in uses):
+            return None
+        for unit, _ in uses:
+            place = (new.path, unit.index)
+            origin = self.pairing.pairs.get(place) or self.pairing.copies.get(place)
+            if origin is None or self.base.lookup(self.old[origin[0]], name).sure:
+                return None
+        return "was only for annotations, and now it runs"
+
+    def _handed_on(self, new: Module, name: str) -> bool:
+        """Tell whether another changed module takes a name from this one."""
+        for module in self.new.values():
+            for unit in module.source.units if module is not new else ():
+                for item in self.facts(module, unit).imports if name in words(unit.text) else ():
+                    if item.member == name:
+                        if new.stem in self.target.find(module.path, item.level, item.module):
+                            return True
         return False
-    return ours.snapshot == theirs.snapshot or not ours.rebound
+
+    def _local_imports(self, old: Module, before: Unit, new: Module, after: Unit) -> None:
+        """Judge the imports within functions."""
+        ours, theirs = self.facts(old, before), self.facts(new, after)
+        for deep in (False, True):
+            one = {_local(self.base, old, item, deep): item for item in ours.locals}
+            other = {_local(self.target, new, item, deep): item for item in theirs.locals}
+            if one.keys() == other.keys():
+                return
+        for entry in sorted(one.keys() - other.keys(), key=repr):
+            item = one[entry].imported
+            if (one[entry].scope, item.name) not in ours.used:
+                why = f"nothing used `{item.spelled}`, yet it is gone"
+                self.residual("base", old.source, item.line, "import", why, [item.line])
+        for entry in sorted(other.keys() - one.keys(), key=repr):
+            item = other[entry].imported
+            lines = [ref.line for ref in theirs.refs if ref.local and item in ref.local]
+            why = ""
+            if (other[entry].scope, item.name) not in theirs.used:
+                why = "is new, and nothing here uses it"
+            elif other[entry].guards or min(lines, default=0) <= item.line:
+                why = "may come too late for its uses"
+            if why:
+                why = f"`{item.spelled}` {why}"
+                self.residual("target", new.source, item.line, "import", why, [item.line])
+
+    def _futures(self, new: Module) -> None:
+        """Check that what `from __future__` brings is in force where it was, and nowhere else."""
+        theirs, known = new.source.futures, set[str]()
+        for old, _, module, index in self.pairs:
+            if module is new:
+                known |= old.source.futures
+                unit = new.source.units[index]
+                for name in sorted(old.source.futures ^ theirs):
+                    if name not in theirs or self.facts(new, unit).annotated:
+                        state = "is now" if name in theirs else "is no longer"
+                        why = f"`from __future__ import {name}` {state} in force here"
+                        self.residual("target", new.source, unit.first, "future", why)
+        if new.path in self.old:
+            known = set(self.old[new.path].source.futures)
+        for name in sorted(theirs - known):
+            line = new.source.units[0].first
+            why = f"`from __future__ import {name}` is new"
+            self.residual("target", new.source, line, "future", why, [line])
 
 
-@lru_cache(maxsize=50_000)
-def words(text: str) -> frozenset[str]:
-    """List the words of a text, also as Python normalises identifiers."""
-    found = frozenset(re.findall(r"\w+", text))
-    return found if text.isascii() else found | {unicodedata.normalize("NFKC", w) for w in found}
+def _local(side: Side, module: Module, item: LocalImport, deep: bool) -> tuple[object, ...]:
+    guards = tuple((g.branch, *(ast.dump(t) for t in g.tests)) for g in item.guards)
+    loaded = item.imported.module if item.imported.member is None else None
+    what = side.follow(module, item.imported, Look(hint=True, deep=deep)).whats
+    return (item.scope, item.imported.name, item.spot, guards, loaded, what)
 
 
-def _names_logger(ref: Ref | None, call: ast.Call) -> bool:
-    return ref is not None and last_name(call) == "getLogger" and len(call.args) == 1
+def _logger_name(ref: Ref | None, call: ast.Call) -> int | None:
+    """Give the `__name__` that only names a logger."""
+    if ref is not None and last_name(call) == "getLogger" and len(call.args) == 1:
+        return id(call.args[0]) if last_name(call.args[0]) == "__name__" else None
+    return None
 
 
 def _symbols(side: Side, modules: Iterable[Module], dotted: str) -> set[tuple[object, ...]]:
-    """Find the definitions in changed modules that a dotted path names."""
+    """Find the definitions in changed modules that a dotted path names, each where it is made."""
     parts = re.split("[.:]", dotted)
-    stems = {m.stem: m for m in modules}
+    stems = {module.stem: module for module in modules}
     found: set[tuple[object, ...]] = set()
     for size in range(1, len(parts)):
         for stem in side.find("", 0, ".".join(parts[:size])):
             module = stems.get(stem)
-            sites = module.names.get(parts[size], ()) if module else ()
-            if module and sites and not any(s.imported for s in sites):
-                found.add((side.lookup(module, parts[size]).whats, *parts[size + 1 :]))
+            made = module.names.get(parts[size], ()) if module else ()
+            if module and made and not any(site.imported for site in made):
+                whats = side.lookup(module, parts[size]).whats
+                found.add((whats, dotted.count(":"), *parts[size + 1 :]))
     return found
 
 
@@ -428,33 +537,8 @@ def _folded(piece: Piece, chains: _Chains) -> Iterator[object]:
             index += 1
 
 
-def _extent(source: Source, piece: Piece | None, *, whole: bool) -> range:
-    """Give the lines of a statement, or of its head alone."""
-    tokens = [] if piece is None else list(piece.every()) if whole else piece.tokens
-    if not tokens:
-        return range(0)
-    return range(source.line_at(tokens[0].start), source.line_at(tokens[-1].end - 1) + 1)
-
-
-def _changed(old: Source, ours: range, new: Source, theirs: range) -> tuple[list[int], list[int]]:
-    """Give the lines of two stretches that differ."""
-    one = [old.line_text(n).strip() for n in ours]
-    other = [new.line_text(n).strip() for n in theirs]
-    left: list[int] = []
-    right: list[int] = []
-    for tag, i, j, k, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
-        if tag != "equal":
-            left.extend(ours[i:j])
-            right.extend(theirs[k:m])
-    return left, right
-
-
 def _immutable(node: ast.expr) -> bool:
     """Tell whether an expression is made of literals that cannot change."""
-    if isinstance(node, ast.Tuple):
-        return all(map(_immutable, node.elts))
-    if isinstance(node, ast.UnaryOp):
-        return _immutable(node.operand)
-    if isinstance(node, ast.BinOp):
-        return _immutable(node.left) and _immutable(node.right)
+    if isinstance(node, (ast.Tuple, ast.UnaryOp, ast.BinOp)):
+        return all(_immutable(n) for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
     return isinstance(node, ast.Constant)

@@ -8,21 +8,28 @@ correspond one to one.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import normalize
 
 from verify.certificate.source import (
     FUNCTIONS,
     IMPORTS,
     Guard,
     Import,
+    Module,
     blocks,
     bound,
     children,
     imports_of,
     only_imports,
 )
+
+if TYPE_CHECKING:
+    from verify.certificate.resolve import Side
 
 NOW, LATER, HINT = "now", "later", "hint"  # run on import, run when called, never evaluated
 # What these wrap stays what it is: nothing is registered, no annotation is evaluated.
@@ -102,6 +109,13 @@ class _Scope:
                 return scope
             scope = scope.parent
         return None
+
+
+@lru_cache(maxsize=50_000)
+def words(text: str) -> frozenset[str]:
+    """List the words of a text, also as Python normalises identifiers."""
+    found = frozenset(re.findall(r"\w+", text))
+    return found if text.isascii() else found | {normalize("NFKC", word) for word in found}
 
 
 def last_name(node: ast.AST) -> str:
@@ -417,3 +431,53 @@ def _local_imports(
             inside = (*guards, Guard(branch, tests, node))
             yield from _local_imports(scope, block, (*spot, count, branch), inside)
         count += not only_imports(node)
+
+
+# --- what no one can tell ---
+
+_LOADS = {"builtins.__import__", "importlib.import_module", "pkgutil.resolve_name"}
+_SUSPECT = frozenset(
+    "exec eval __import__ import_module resolve_name globals vars getattr setattr delattr".split()
+)
+
+
+def modules_in(side: Side, module: Module, found: Facts, node: ast.expr) -> Iterator[str]:
+    """Give the modules of the tree that an expression names."""
+    for ref in found.refs:
+        for what, rest in side.resolve(module, ref).whats if ref.node is node else ():
+            if what[0] == "mod" and not rest:
+                yield what[1]
+
+
+def obscure(
+    side: Side, module: Module, found: Facts, named: set[str] | None
+) -> Iterator[tuple[int, str]]:
+    """List the dynamic code of a statement: all, or what has to do with the modules `named`."""
+    tails = {stem.rpartition("/")[2] for stem in named or ()}
+    for ref, call, when in found.calls:
+        last = last_name(call)
+        if last not in _SUSPECT:
+            continue
+        strings = (n.value for n in ast.walk(call) if isinstance(n, ast.Constant))
+        about = named is None or any(isinstance(s, str) and words(s) & tails for s in strings)
+        plain = [isinstance(argument, ast.Constant) for argument in call.args]
+        dotted = ""
+        for what, rest in side.resolve(module, ref).whats if ref else ():
+            if what[0] in {"builtin", "ext"}:
+                dotted = "builtins." * (what[0] == "builtin") + ".".join((what[1], *rest))
+        if dotted in {"builtins.exec", "builtins.eval"} and about:
+            yield call.lineno, f"`{last}` runs code that no one can see"
+        elif dotted in _LOADS and plain[:1] != [True] and about:
+            yield call.lineno, f"`{last}` loads a module that no one can name"
+        elif last in {"globals", "vars"} and not call.args and named is None:
+            if dotted.startswith("builtins.") and (when == NOW or last == "globals"):
+                yield call.lineno, f"`{last}()` reaches any name of the module"
+        elif last in {"getattr", "setattr", "delattr", "vars"} and plain[1:2] != [True]:
+            stems = set(modules_in(side, module, found, call.args[0])) if call.args else set()
+            if stems if named is None else stems & named:
+                yield call.lineno, f"`{last}` reaches any name of a module"
+
+
+def suspect(text: str) -> bool:
+    """Tell whether a statement may hold dynamic code, by its words."""
+    return not words(text).isdisjoint(_SUSPECT)

@@ -10,29 +10,43 @@ import ast
 import builtins
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from verify.certificate.names import HINT, Ref
 from verify.certificate.source import (
     Guard,
     Import,
+    Module,
     OpaqueError,
-    Site,
     Source,
     is_text,
     only_imports,
     parse,
-    sites,
+    stem_of,
 )
 
 Key = tuple[str, int]  # a statement: its path in the base (or `+path` if only the target has it)
 What = tuple[Any, ...]  # ("def", key, name, ordinal), ("mod", stem), ("ext", dotted), ...
+_Seen = frozenset[tuple[str, str]]
 _BUILTINS = frozenset(dir(builtins))
 _SPECIAL = frozenset(
     "__name__ __file__ __package__ __spec__ __path__ __loader__ __doc__ __dict__ "
     "__annotations__ __builtins__ __cached__".split()
 )
+
+
+class Look(NamedTuple):
+    """How to look a name up: also under TYPE_CHECKING (`hint`); into unchanged modules (`deep`);
+    only at what the statement `limit` and those above it bind.
+    """
+
+    hint: bool = False
+    deep: bool = False
+    limit: int | None = None
+
+
+RUN = Look()
 
 
 class Alternative(NamedTuple):
@@ -42,6 +56,10 @@ class Alternative(NamedTuple):
     what: What
     rest: tuple[str, ...] = ()
 
+    def under(self, guards: tuple[Any, ...]) -> Alternative:
+        """Give the same on further conditions."""
+        return self._replace(guards=(*guards, *self.guards)) if guards else self
+
 
 class Meaning(NamedTuple):
     """All definitions a name may have. `snapshot` says that one was copied by a `from` import;
@@ -50,7 +68,7 @@ class Meaning(NamedTuple):
 
     alternatives: tuple[Alternative, ...]
     snapshot: bool = False
-    loaded: object = None
+    loaded: str | None = None
 
     @property
     def whats(self) -> frozenset[tuple[What, tuple[str, ...]]]:
@@ -62,82 +80,74 @@ class Meaning(NamedTuple):
         """Tell whether the module binds the name at all."""
         return self.alternatives[0].what[0] not in {"free", "builtin"}
 
-    @property
-    def rebound(self) -> bool:
-        """Tell whether a function assigns the name through `global`."""
-        return any(a.what[0] == "later" for a in self.alternatives)
+    def equals(self, other: Meaning, *, hint: bool) -> bool:
+        """Tell whether a meaning in the other tree is the same.
+
+        A name that a function rebinds must also be read the same way: live, or as it once was.
+        """
+        if hint:
+            return self.whats == other.whats
+        rebound = any(a.what[0] == "later" for a in self.alternatives)
+        same = self.snapshot == other.snapshot or not rebound
+        return self.alternatives == other.alternatives and same
+
+    def __str__(self) -> str:
+        """Name the meaning for a reader."""
+        words = []
+        for guards, what, rest in self.alternatives:
+            kind, parts = what[0], [str(what[1]), *rest]
+            if kind in {"def", "later", "del"}:
+                words.append(f"{'.'.join((what[2], *rest))} of {what[1][0].removeprefix('+')}")
+            elif kind in {"at", "missing", "dynamic"}:
+                words.append(".".join([*map(str, what[1:3]), *rest]))
+                words[-1] += ", which is missing" if kind == "missing" else ""
+            else:
+                words.append("nothing" if kind == "free" else ".".join(parts))
+            words[-1] += " of Python" if kind == "builtin" else ""
+            words[-1] += " on a condition" if guards else ""
+        return " or ".join(dict.fromkeys(words))
 
 
-class Module:
-    """A file of one tree, with the places that bind its names."""
-
-    def __init__(self, source: Source, *, changed: bool) -> None:
-        self.source = source
-        self.stem = stem_of(source.path)
-        self.changed = changed
-        self.package = self.stem != source.path.removesuffix(".py")
-        self.names: dict[str, list[Site]] = defaultdict(list)
-        self.stars: list[Site] = []
-        for unit in source.units:
-            for site in sites(unit):
-                (self.stars if site.name == "*" else self.names[site.name]).append(site)
-        for found in self.names.values():
-            found.sort(key=lambda site: site.what == "later")
-
-    def in_unit(self, unit: int) -> list[Site]:
-        """List what a statement binds."""
-        return [s for found in self.names.values() for s in found if s.unit == unit]
-
-    def imports(self) -> list[Site]:
-        """List what the module's own imports bring, in order."""
-        found = [s for sites in self.names.values() for s in sites if s.imported]
-        return sorted((*self.stars, *found), key=lambda s: (s.unit, s.line))
-
-    def outside(self, name: str) -> str | None:
-        """Give the dotted name that a plain import gives a name, if nothing else binds it."""
-        found = {
-            None if s.imported is None or s.imported.level or s.guards else s.imported
-            for s in self.names.get(name, ())
-        }
-        item = found.pop() if len(found) == 1 else None
-        return item and (f"{item.module}.{item.member}" if item.member else item.module)
+def _one(*what: Any) -> Meaning:
+    return Meaning((Alternative((), what),))
 
 
-def stem_of(path: str) -> str:
-    """Give what a module's path and its package's path have in common: `a/b` for `a/b.py`."""
-    stem = path.removesuffix(".py")
-    return stem.removesuffix("/__init__") if path.endswith("/__init__.py") else stem
+def _either(meanings: list[Meaning]) -> Meaning:
+    if len(meanings) == 1:
+        return meanings[0]
+    whole = tuple(a for meaning in meanings for a in meaning.alternatives)
+    return Meaning(whole, any(meaning.snapshot for meaning in meanings))
 
 
 class Side:
     """One tree: its modules, and what names mean in them.
 
-    `read` gives unchanged files; `key` names the statements of changed ones.
+    `read` gives unchanged files, `parsed` keeps what became of them for both trees, and `key`
+    names the statements of changed ones.
     """
 
     def __init__(
         self,
         paths: Iterable[str],
         changed: Mapping[str, Source],
-        read: Callable[[str], bytes | None],
+        read: Callable[[Iterable[str]], Mapping[str, bytes]],
+        parsed: dict[str, Module | OpaqueError],
         key: Callable[[str, int], Key],
     ) -> None:
-        self._read = read
-        self._key = key
+        self._read, self._parsed, self._key = read, parsed, key
         self.files: dict[str, str] = {}
         self._folders: set[str] = set()
         self._tops: dict[str, set[str]] = defaultdict(set)
         self._modules: dict[str, Module | None] = {}
-        self._cache: dict[Any, Meaning] = {}
+        self._cache: dict[tuple[str, str, Look], Meaning] = {}
         self._cycles = 0
-        self.opaque: dict[str, OpaqueError] = {}
         for path in sorted(paths):
             if path.endswith(".py"):
                 self._enter(path)
         for path, source in changed.items():
             module = Module(source, changed=True)
-            if self.files.setdefault(module.stem, path) == path:
-                self._modules[module.stem] = module
+            self.files.setdefault(module.stem, path)
+            self._modules[module.stem] = module
         self._roots()
 
     def _enter(self, path: str) -> None:
@@ -169,7 +179,7 @@ class Side:
     def changed(self) -> list[Module]:
         """List the modules that differ between the trees."""
         found = [m for m in self._modules.values() if m is not None and m.changed]
-        return sorted(found, key=lambda m: m.source.path)
+        return sorted(found, key=lambda m: m.path)
 
     def is_changed(self, stem: str) -> bool:
         """Tell whether the module differs between the trees."""
@@ -177,16 +187,17 @@ class Side:
         return module is not None and module.changed
 
     def module(self, stem: str) -> Module | None:
-        """Give a module; None for a folder, or a file that cannot be read (see `opaque`)."""
+        """Give a module; None for a folder, or for a file that cannot be read."""
         if stem not in self._modules:
-            path = self.files.get(stem)
-            data = self._read(path) if path is not None else None
-            self._modules[stem] = None
-            if path is not None and data is not None:
-                try:
-                    self._modules[stem] = Module(parse(path, data), changed=False)
-                except OpaqueError as error:
-                    self.opaque[path] = error
+            path = self.files.get(stem, "")
+            if path and path not in self._parsed:
+                for data in self._read([path]).values():
+                    try:
+                        self._parsed[path] = Module(parse(path, data), changed=False)
+                    except OpaqueError as error:
+                        self._parsed[path] = error
+            found = self._parsed.get(path)
+            self._modules[stem] = found if isinstance(found, Module) else None
         return self._modules[stem]
 
     def find(self, importer: str, level: int, dotted: str) -> list[str]:
@@ -200,125 +211,87 @@ class Side:
                 folder = folder.rpartition("/")[0]
             stem = "/".join([*filter(None, [folder]), *parts])
             return [stem] if self.exists(stem) or not parts else []
-        top = parts[0]
+        roots = self._tops.get(parts[0], set())
         found = []
-        for root in sorted({*self._tops.get(top, ()), folder}):
+        for root in sorted({*roots, folder}):
             stem = "/".join([*filter(None, [root]), *parts])
-            if not self.exists(stem):
+            script = root == folder and root not in roots  # a script finds what lies beside it
+            known = parts[0] in sys.stdlib_module_names and (script or root != folder)
+            if not self.exists(stem) or (known and len(parts) == 1):
                 continue
-            if top in sys.stdlib_module_names and len(parts) == 1 and root != folder:
+            if script and (known or stem not in self.files or roots):
                 continue
-            if root == folder and root not in self._tops.get(top, ()) and level == 0:
-                if any(self.exists(f"{r}/{top}" if r else top) for r in self._tops.get(top, ())):
-                    continue
-                if top in sys.stdlib_module_names or stem not in self.files:
-                    continue
             found.append(stem)
         return found
 
     # --- names ---
 
-    def lookup(
-        self,
-        module: Module,
-        name: str,
-        *,
-        hint: bool = False,
-        limit: int | None = None,
-        deep: bool = False,
-    ) -> Meaning:
-        """Tell what a name of a module means.
-
-        With `hint`, bindings under TYPE_CHECKING count; with `limit`, only what that statement
-        and those above it bind. Without `deep`, unchanged modules are not looked into.
-        """
-        cached = (module.source.path, name, hint, limit, deep)
+    def lookup(self, module: Module, name: str, look: Look = RUN) -> Meaning:
+        """Tell what a name of a module means."""
+        cached = (module.path, name, look)
         if cached not in self._cache:
             cycles = self._cycles
-            meaning = self._lookup(module, name, hint, limit, deep, frozenset())
+            meaning = self._lookup(module, name, look, frozenset())
             if self._cycles != cycles:
-                return meaning
+                return meaning  # cut short somewhere: true only for who asked first
             self._cache[cached] = meaning
         return self._cache[cached]
 
-    def _lookup(
-        self,
-        module: Module,
-        name: str,
-        hint: bool,
-        limit: int | None,
-        deep: bool,
-        seen: frozenset[tuple[str, str]],
-    ) -> Meaning:
+    def _lookup(self, module: Module, name: str, look: Look, seen: _Seen) -> Meaning:
         here = (module.stem, name)
         if here in seen:
             self._cycles += 1
-            return Meaning((Alternative((), ("cycle", *here)),))
-        seen = seen | {here}
+            return _one("cycle", *here)
+        seen |= {here}
         found: list[Alternative] = []
         snapshot = False
         for site in module.names.get(name, ()):
-            if limit is not None and site.unit > limit and site.what != "later":
+            if look.limit is not None and site.unit > look.limit and site.what != "later":
                 continue
-            guards = self.guards(module, site.unit, site.guards, hint)
+            guards = self.guards(module, site.unit, site.guards, hint=look.hint)
             if guards is None:
                 continue
             if site.imported is None:
-                kind = site.what if site.what in {"later", "del"} else "def"
                 key = self.key(module, site.unit)
-                found.append(Alternative(guards, (kind, key, name, site.ordinal)))
+                found.append(Alternative(guards, (site.what, key, name, site.ordinal)))
                 continue
-            meaning = self.follow(module, site.imported, hint, deep, seen)
-            snapshot |= meaning.snapshot or (
-                site.imported.member is not None
-                and any(a.what[0] != "mod" for a in meaning.alternatives)
-            )
-            found.extend(a._replace(guards=(*guards, *a.guards)) for a in meaning.alternatives)
-        found.extend(self._starred(module, name, hint, deep, seen))
+            meaning = self.follow(module, site.imported, look, seen)
+            taken = any(a.what[0] != "mod" for a in meaning.alternatives)
+            snapshot |= meaning.snapshot or (taken and site.imported.member is not None)
+            found.extend(a.under(guards) for a in meaning.alternatives)
+        for stem, guards in self.starred(module, look.hint):
+            if name in (self.exported(stem) or ()):
+                meaning = self._attribute(stem, name, look, seen)
+                found.extend(a.under(guards) for a in meaning.alternatives)
         return Meaning(_distinct(found), snapshot) if found else self._unbound(module, name)
 
-    def starred(self, module: Module) -> list[str]:
-        """List the modules of the tree that a module imports a star from."""
-        items = [site.imported for site in module.stars if site.imported]
-        return [s for i in items for s in self.find(module.source.path, i.level, i.module)]
-
-    def _starred(
-        self, module: Module, name: str, hint: bool, deep: bool, seen: frozenset[tuple[str, str]]
-    ) -> list[Alternative]:
-        found: list[Alternative] = []
-        for site in module.stars:
-            guards = self.guards(module, site.unit, site.guards, hint)
-            if guards is None or site.imported is None:
-                continue
-            for stem in self.find(module.source.path, site.imported.level, site.imported.module):
-                if name in (self.exported(stem) or ()):
-                    meaning = self._attribute(stem, name, hint, deep, seen)
-                    found.extend(
-                        a._replace(guards=(*guards, *a.guards)) for a in meaning.alternatives
-                    )
-        return found
-
     def _unbound(self, module: Module, name: str) -> Meaning:
-        if name in _SPECIAL:
-            return Meaning((Alternative((), ("special", name, self._special(module, name))),))
-        outside = self.outside_stars(module)
-        kind = "builtin" if name in _BUILTINS else "free"
-        return Meaning((Alternative((), (kind, name, outside)),))
-
-    def _special(self, module: Module, name: str) -> object:
+        if name not in _SPECIAL:
+            kind = "builtin" if name in _BUILTINS else "free"
+            return _one(kind, name, self.outside_stars(module))
+        value: object = (module.stem, module.package)
         if name == "__name__":
-            return module.stem
-        if name == "__doc__":
-            first = module.source.units[:1]
-            return self.key(module, 0) if first and is_text(first[0].node) else None
-        return (module.stem, module.package)
+            value = module.stem
+        elif name == "__doc__":
+            texts = [unit for unit in module.source.units[:1] if is_text(unit.node)]
+            value = self.key(module, 0) if texts else None
+        return _one("special", name, value)
+
+    def starred(self, module: Module, hint: bool = True) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """List the modules of the tree that a module imports a star from, and on what conditions."""
+        for site in module.stars:
+            guards = self.guards(module, site.unit, site.guards, hint=hint)
+            item = site.imported
+            if guards is not None and item is not None:
+                for stem in self.find(module.path, item.level, item.module):
+                    yield stem, guards
 
     def outside_stars(self, module: Module) -> tuple[str, ...]:
         """List the star imports whose names cannot be listed."""
         found = set()
         for site in module.stars:
             if site.imported is not None:
-                stems = self.find(module.source.path, site.imported.level, site.imported.module)
+                stems = self.find(module.path, site.imported.level, site.imported.module)
                 if not stems or any(self.exported(stem) is None for stem in stems):
                     found.add("." * site.imported.level + site.imported.module)
         return tuple(sorted(found))
@@ -329,137 +302,164 @@ class Side:
         if module is None or stem in seen:
             return frozenset() if stem in seen or stem in self._folders else None
         if "__all__" in module.names:
-            return listed(module)
+            return module.listed()
         names = {name for name in module.names if not name.startswith("_")}
-        for site in module.stars:
-            imported = site.imported
-            stems = (
-                self.find(module.source.path, imported.level, imported.module) if imported else []
-            )
-            for inner in [self.exported(s, seen | {stem}) for s in stems] or [None]:
-                if inner is None:
-                    return None
-                names |= inner
+        if self.outside_stars(module) if not seen else False:
+            return None
+        for inner, _ in self.starred(module):
+            brought = self.exported(inner, seen | {stem})
+            if brought is None:
+                return None
+            names |= brought
         return frozenset(names)
 
     def follow(
-        self,
-        module: Module,
-        item: Import,
-        hint: bool = False,
-        deep: bool = False,
-        seen: frozenset[tuple[str, str]] = frozenset(),
+        self, module: Module, item: Import, look: Look = RUN, seen: _Seen = frozenset()
     ) -> Meaning:
         """Tell what an import brings."""
         dotted = item.module
         if item.member is None and item.name == dotted.partition(".")[0]:
             dotted = item.name  # `import a.b` binds `a`
-        stems = self.find(module.source.path, item.level, dotted)
+        stems = self.find(module.path, item.level, dotted)
         if not stems:
             outside = "." * item.level + dotted + (f".{item.member}" if item.member else "")
-            kind = "missing" if item.level else "ext"
-            return Meaning((Alternative((), (kind, outside)),))
+            return _one("missing" if item.level else "ext", outside)
         if item.member is None:
-            return _either([Meaning((Alternative((), ("mod", stem)),)) for stem in stems])
-        return _either([self._attribute(s, item.member, hint, deep, seen) for s in stems])
+            return _either([_one("mod", stem) for stem in stems])
+        look = look._replace(limit=None)
+        return _either([self._attribute(stem, item.member, look, seen) for stem in stems])
 
-    def _attribute(
-        self, stem: str, name: str, hint: bool, deep: bool, seen: frozenset[tuple[str, str]]
-    ) -> Meaning:
+    def _attribute(self, stem: str, name: str, look: Look, seen: _Seen) -> Meaning:
         """Tell what an attribute of a module means."""
         inner = f"{stem}/{name}" if stem else name
-        if not deep and stem in self.files and not self.is_changed(stem):
-            if not (self.exists(inner) and not self._mentions(stem, name)):
-                return Meaning((Alternative((), ("at", stem, name)),))
-            return Meaning((Alternative((), ("mod", inner)),))
+        if not look.deep and stem in self.files and not self.is_changed(stem):
+            data = self._read([self.files[stem]]).get(self.files[stem], b"*")
+            if self.exists(inner) and name.encode() not in data and b"*" not in data:
+                return _one("mod", inner)
+            return _one("at", stem, name)
         module = self.module(stem)
-        meaning = None
-        if module is not None:
-            meaning = self._lookup(module, name, hint, None, deep, seen)
-            if meaning.alternatives[0].what[0] not in {"builtin", "free"}:
-                return meaning
+        meaning = self._lookup(module, name, look, seen) if module is not None else None
+        if meaning is not None and meaning.sure:
+            return meaning
         if self.exists(inner):
-            return Meaning((Alternative((), ("mod", inner)),))
-        kind = "dynamic" if module is not None and "__getattr__" in module.names else "missing"
+            return _one("mod", inner)
         outside = meaning.alternatives[0].what[2] if meaning is not None else ()
-        return Meaning((Alternative((), (kind, stem, name, *outside)),))
-
-    def _mentions(self, stem: str, name: str) -> bool:
-        data = self._read(self.files[stem])
-        return data is None or name.encode() in data or b"*" in data
+        kind = "dynamic" if module is not None and "__getattr__" in module.names else "missing"
+        return _one(kind, stem, name, *outside)
 
     def resolve(
         self, module: Module, ref: Ref, *, limit: int | None = None, deep: bool = False
     ) -> Meaning:
         """Tell what a reference means, attributes of modules included."""
-        hint = ref.when == HINT
+        look = Look(ref.when == HINT, deep, limit)
         if ref.local is not None:
-            found = [self.follow(module, item, hint, deep) for item in ref.local]
-            root = _either(found)._replace(snapshot=any(i.member for i in ref.local))
+            root = _either([self.follow(module, item, look) for item in ref.local])
+            root = root._replace(snapshot=any(item.member for item in ref.local))
         else:
-            root = self.lookup(module, ref.name, hint=hint, limit=limit, deep=deep)
-        alternatives: list[Alternative] = []
-        snapshot = root.snapshot
-        for alternative in root.alternatives:
-            meaning = self._descend(alternative, ref.attrs, hint, deep)
-            if alternative.what[0] == "mod" and ref.attrs:
-                snapshot = meaning.snapshot
-            alternatives.extend(meaning.alternatives)
-        return Meaning(tuple(alternatives), snapshot, self._loaded(module, ref))
+            root = self.lookup(module, ref.name, look)
+        found = self._descend(root, ref.attrs, look)
+        return found._replace(loaded=self._loaded(module, ref))
 
-    def _descend(
-        self, start: Alternative, attrs: tuple[str, ...], hint: bool, deep: bool
-    ) -> Meaning:
-        if start.what[0] != "mod" or not attrs:
-            return Meaning((start._replace(rest=attrs),))
-        found = self._attribute(start.what[1], attrs[0], hint, deep, frozenset())
+    def _descend(self, start: Meaning, attrs: tuple[str, ...], look: Look) -> Meaning:
         ends: list[Alternative] = []
-        snapshot = found.snapshot
-        for alternative in found.alternatives:
-            guards = (*start.guards, *alternative.guards)
-            end = self._descend(alternative._replace(guards=guards), attrs[1:], hint, deep)
-            snapshot |= end.snapshot
-            ends.extend(end.alternatives)
+        snapshot = start.snapshot
+        for alternative in start.alternatives:
+            if alternative.what[0] != "mod" or not attrs:
+                ends.append(alternative._replace(rest=attrs))
+                continue
+            inner = look._replace(limit=None)
+            found = self._attribute(alternative.what[1], attrs[0], inner, frozenset())
+            end = self._descend(found, attrs[1:], look)
+            snapshot = end.snapshot
+            ends.extend(a.under(alternative.guards) for a in end.alternatives)
         return Meaning(tuple(ends), snapshot)
 
-    def _loaded(self, module: Module, ref: Ref) -> object:
+    @staticmethod
+    def _loaded(module: Module, ref: Ref) -> str | None:
         """Tell the longest part of a dotted name that some `import a.b` loads."""
-        if not ref.attrs:
-            return None
-        whole = ".".join((ref.name, *ref.attrs)) + "."
+        whole = ".".join((ref.name, *ref.attrs, ""))
         items = ref.local or [s.imported for s in module.names.get(ref.name, ()) if s.imported]
-        fitting = [
-            item.module
-            for item in items
-            if item.member is None and whole.startswith(item.module + ".")
-        ]
-        return max(fitting, key=len, default=None)
+        fitting = [i.module for i in items if not i.member and whole.startswith(f"{i.module}.")]
+        return max(fitting, key=len, default=None) if ref.attrs else None
+
+    # --- what loads what ---
+
+    def edges(self, module: Module) -> set[tuple[str, int]]:
+        """List what importing a module imports, with the lines, packages on the way included.
+
+        Its own package counts only if a name is taken from it.
+        """
+        found = set()
+        for site, item in module.imports():
+            if self.guards(module, site.unit, site.guards, hint=False) is None:
+                continue
+            for stem in self.find(module.path, item.level, item.module):
+                inner = f"{stem}/{item.member}"
+                package = self.module(stem)
+                taken = package is not None and (item.member == "*" or item.member in package.names)
+                whole = inner if item.member and not taken and self.exists(inner) else stem
+                parts = whole.split("/")
+                for size in range(1, len(parts) + 1):
+                    part = "/".join(parts[:size])
+                    own = module.stem.startswith(f"{part}/") and not (part == stem and taken)
+                    if part in self.files and part != module.stem and not own:
+                        found.add((part, item.line))
+        return found
+
+    def path(self, home: Mapping[str, str], start: str, end: str) -> list[str] | None:
+        """Give the modules that importing one loads until it loads another.
+
+        `home` says which modules count as which others.
+        """
+        above: dict[str, str] = {start: ""}
+        level = [start]
+        while level:
+            parts = {s: [s, *(n for n, origin in home.items() if origin == s)] for s in level}
+            self._read(
+                [
+                    self.files[p]
+                    for ps in parts.values()
+                    for p in ps
+                    if p in self.files and not self.is_changed(p)
+                ]
+            )
+            level = []
+            for stem, members in parts.items():
+                modules = [m for m in map(self.module, members) if m is not None]
+                for below in sorted({b for m in modules for b, _ in self.edges(m)}):
+                    below = home.get(below, below)
+                    if below not in above:
+                        above[below] = stem
+                        level.append(below)
+            if end in above:
+                found = [end]
+                while found[0] != start:
+                    found.insert(0, above[found[0]])
+                return found
+        return None
 
     # --- statements and conditions ---
 
     def key(self, module: Module, unit: int) -> Key:
         """Name a statement alike in both trees."""
-        path = module.source.path
-        return self._key(path, unit) if module.changed else (path, unit)
+        return self._key(module.path, unit) if module.changed else (module.path, unit)
 
     def guards(
-        self, module: Module, unit: int, guards: tuple[Guard, ...], hint: bool
+        self, module: Module, unit: int, guards: tuple[Guard, ...], *, hint: bool
     ) -> tuple[Any, ...] | None:
         """Describe conditions alike in both trees; None for what is never run (unless `hint`)."""
         found: list[Any] = []
         owned = bool(guards) and not only_imports(module.source.units[unit].node)
         for guard in guards:
-            holds = self.static(module, guard)
+            holds = self._holds(module, guard)
             if holds is False and not hint:
                 return None
             if holds is None:
-                tests = () if owned else tuple(self.test(module, t) for t in guard.tests)
+                tests = () if owned else tuple(self._test(module, t) for t in guard.tests)
                 found.append((guard.branch, tests))
-        if owned and found:
-            found.insert(0, self.key(module, unit))
-        return tuple(found)
+        return (self.key(module, unit), *found) if owned and found else tuple(found)
 
-    def static(self, module: Module, guard: Guard) -> bool | None:
+    def _holds(self, module: Module, guard: Guard) -> bool | None:
         """Tell whether a branch surely runs (True), or only for a type checker (False)."""
         if guard.branch not in {"if", "else"} or not isinstance(guard.owner, ast.If):
             return None
@@ -467,73 +467,30 @@ class Side:
         return value if value is None or guard.branch == "if" else not value
 
     def _truth(self, module: Module, test: ast.expr) -> bool | None:
-        if isinstance(test, ast.Constant) and isinstance(test.value, (bool, int)):
+        if isinstance(test, ast.Constant) and isinstance(test.value, int):
             return bool(test.value)
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             value = self._truth(module, test.operand)
             return None if value is None else not value
         if isinstance(test, ast.BoolOp):
-            values = [self._truth(module, part) for part in test.values]
             decisive = isinstance(test.op, ast.Or)
+            values = [self._truth(module, part) for part in test.values]
             return decisive if decisive in values else None
-        return False if self._type_checking(module, test) else None
-
-    def _type_checking(self, module: Module, test: ast.expr) -> bool:
         dotted = None
         if isinstance(test, ast.Name):
             dotted = module.outside(test.id)
         elif isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name):
             dotted = f"{module.outside(test.value.id)}.{test.attr}"
         typing = {"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"}
-        return dotted in typing and not self.find(module.source.path, 0, "typing")
+        return False if dotted in typing and not self.find("", 0, "typing") else None
 
-    def test(self, module: Module, test: ast.expr) -> Any:
+    def _test(self, module: Module, test: ast.expr) -> Any:
         """Describe a condition by its shape and what its names mean."""
         names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
         return (ast.dump(test), tuple(self.lookup(module, n).whats for n in names))
 
 
-def describe(meaning: Meaning) -> str:
-    """Name a meaning for a reader."""
-    words = []
-    for guards, what, rest in meaning.alternatives:
-        name = ".".join([str(what[2] if what[0] in {"def", "later", "del"} else what[1]), *rest])
-        if what[0] in {"def", "later", "del"}:
-            name += f" of {what[1][0].removeprefix('+')}"
-        elif what[0] in {"at", "missing", "dynamic"}:
-            name = ".".join([*map(str, what[1:3]), *rest]) + (
-                ", which is missing" if what[0] == "missing" else ""
-            )
-        elif what[0] == "free":
-            name = "nothing"
-        elif what[0] == "builtin":
-            name += " of Python"
-        words.append(name + (" on a condition" if guards else ""))
-    return " or ".join(dict.fromkeys(words))
-
-
-def listed(module: Module) -> frozenset[str] | None:
-    """Give the names of a plain `__all__`; None if it is anything else."""
-    found = module.names["__all__"]
-    node = module.source.units[found[0].unit].node
-    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-    if len(found) != 1 or found[0].guards or not isinstance(value, (ast.List, ast.Tuple)):
-        return None
-    names = [e.value if isinstance(e, ast.Constant) else None for e in value.elts]
-    return frozenset(map(str, names)) if all(isinstance(n, str) for n in names) else None
-
-
-def _either(meanings: list[Meaning]) -> Meaning:
-    if len(meanings) == 1:
-        return meanings[0]
-    return Meaning(
-        tuple(a for meaning in meanings for a in meaning.alternatives),
-        any(meaning.snapshot for meaning in meanings),
-    )
-
-
 def _distinct(found: list[Alternative]) -> tuple[Alternative, ...]:
     """Drop repeated imports of one thing, also those on a condition where one has none."""
     sure = {a.what for a in found if not a.guards and a.what[0] not in {"def", "later", "del"}}
-    kept = (a for a in found if not (a.guards and a.what in sure))
-    return tuple(dict.fromkeys(kept))
+    return tuple(dict.fromkeys(a for a in found if not (a.guards and a.what in sure)))

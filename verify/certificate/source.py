@@ -1,4 +1,4 @@
-"""One file as the kernel sees it: its statements, what they import and bind, its free comments.
+"""One file as the kernel sees it: its statements, what they bind and import, its comments.
 
 Offsets count characters of the decoded text, lines count from 1. Line endings are normalised
 first, as Python itself does, so a moved statement may change them and stay itself.
@@ -11,6 +11,7 @@ import io
 import re
 import tokenize
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -442,3 +443,56 @@ def _globals(node: ast.stmt) -> list[str]:
                 if name in declared and not isinstance(what, ast.Global)
             )
     return list(found)
+
+
+def stem_of(path: str) -> str:
+    """Give what a module's path and its package's path have in common: `a/b` for `a/b.py`."""
+    stem = path.removesuffix(".py")
+    return stem.removesuffix("/__init__") if path.endswith("/__init__.py") else stem
+
+
+class Module:
+    """A file of one tree, with the places that bind its names."""
+
+    def __init__(self, source: Source, *, changed: bool) -> None:
+        self.source = source
+        self.path = source.path
+        self.stem = stem_of(source.path)
+        self.changed = changed
+        self.package = self.stem != source.path.removesuffix(".py")
+        self.names: dict[str, list[Site]] = defaultdict(list)
+        self.stars: list[Site] = []
+        for unit in source.units:
+            for site in sites(unit):
+                (self.stars if site.name == "*" else self.names[site.name]).append(site)
+        for found in self.names.values():
+            found.sort(key=lambda site: site.what == "later")
+
+    def in_unit(self, unit: int) -> list[Site]:
+        """List what a statement binds."""
+        return [s for found in self.names.values() for s in found if s.unit == unit]
+
+    def imports(self) -> list[tuple[Site, Import]]:
+        """List what the module's own imports bring, in order."""
+        found = [s for every in (self.stars, *self.names.values()) for s in every]
+        found.sort(key=lambda s: (s.unit, s.line))
+        return [(s, s.imported) for s in found if s.imported]
+
+    def outside(self, name: str) -> str | None:
+        """Give the dotted name that a plain import gives a name, if nothing else binds it."""
+        found = {
+            None if s.imported is None or s.imported.level or s.guards else s.imported
+            for s in self.names.get(name, ())
+        }
+        item = found.pop() if len(found) == 1 else None
+        return item and (f"{item.module}.{item.member}" if item.member else item.module)
+
+    def listed(self) -> frozenset[str] | None:
+        """Give the names of a plain `__all__`; None if there is none, or it is anything else."""
+        found = self.names.get("__all__", [])
+        node = self.source.units[found[0].unit].node if len(found) == 1 else None
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        if not isinstance(value, (ast.List, ast.Tuple)) or found[0].guards:
+            return None
+        names = [e.value if isinstance(e, ast.Constant) else None for e in value.elts]
+        return frozenset(map(str, names)) if all(isinstance(n, str) for n in names) else None

@@ -199,7 +199,7 @@ def test_a_plain_move_is_certified() -> None:
         ("Base", "pkg/mono.py", 38, "pkg/core.py"),
         ("TIMEOUT", "pkg/mono.py", 27, "pkg/core.py"),
         ("_fast", "pkg/mono.py", 21, "pkg/core.py"),
-        ("near", "pkg/mono.py", 29, "pkg/core.py"),
+        ("near", "pkg/mono.py", 30, "pkg/core.py"),
     ]
     assert [m.symbol for m in found.copies] == ["LIMIT", "logger"]
 

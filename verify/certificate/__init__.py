@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from verify.certificate.conserve import Comment, Shapes, pair
+from verify.certificate.conserve import Comment, Place, Shapes, pair
 from verify.certificate.judge import Judge
 from verify.certificate.order import Order
 from verify.certificate.reach import Reach
@@ -205,6 +206,12 @@ def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate
     `base` and `target` may be whole trees, or just what differs, with `rest` for all else. Never
     runs what it reads, and never raises for what it finds there.
     """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is parsed may be worth a warning, but not to us
+        return _certify(base, target, rest)
+
+
+def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
     shared = {p: base[p] for p in base.keys() & target.keys() if base[p] == target[p]}
     found = Findings()
     for path in sorted((base.keys() | target.keys()) - shared.keys()):
@@ -286,12 +293,20 @@ class _Comments:
 
     def __init__(self, judge: Judge, shapes: Shapes) -> None:
         self.judge, self.shapes = judge, shapes
+        alike = [
+            ((old.path, before), (new.path, after))
+            for old, before, new, after in judge.pairs
+            if old.source.units[before].text == new.source.units[after].text
+        ]
+        self.kept = {ours for ours, _ in alike}, {theirs for _, theirs in alike}
 
     def run(self) -> None:
         """Report each comment that is lost, new, or at another place."""
         for at_imports in (False, True):
-            lost = {p: self._listed(m.source, at_imports) for p, m in self.judge.old.items()}
-            come = {p: self._listed(m.source, at_imports) for p, m in self.judge.new.items()}
+            lost, come = (
+                {path: self._listed(m.source, at_imports, kept) for path, m in side.items()}
+                for side, kept in zip((self.judge.old, self.judge.new), self.kept, strict=True)
+            )
             for path in sorted(lost):
                 self._match(path, lost[path], path, come.get(path, []))
             for path in sorted(lost):
@@ -308,9 +323,9 @@ class _Comments:
     def _note(self, side: str, module: Module, line: int, why: str) -> None:
         self.judge.residual(side, module.source, line, "comment", why, [line])
 
-    def _listed(self, source: Source, at_imports: bool) -> list[Comment]:
+    def _listed(self, source: Source, at_imports: bool, kept: set[Place]) -> list[Comment]:
         if at_imports:
-            return self.shapes.import_comments(source)
+            return self.shapes.import_comments(source, kept)
         return [(text, line, frozenset()) for text, line in source.free]
 
     def _match(self, path: str, lost: list[Comment], other: str, come: list[Comment]) -> None:
@@ -348,7 +363,7 @@ class _Comments:
         for origin in sorted(self.judge.sources[path]):
             source = self.judge.old[origin].source
             first = next((u.first for u in source.units if not only_imports(u.node)), 1 << 30)
-            for known, place, others in self._listed(source, at_imports):
+            for known, place, others in self._listed(source, at_imports, set()):
                 fits = (
                     names & others if at_imports else place < first and path not in self.judge.old
                 )

@@ -125,11 +125,12 @@ class Shapes:
             self._comments[place] = cutter.comments
         return self._made[place]
 
-    def import_comments(self, source: Source) -> list[Comment]:
-        """List the comments behind and within imports: text, line, and the names brought there."""
+    def import_comments(self, source: Source, skip: set[Place]) -> list[Comment]:
+        """List the comments behind and within imports, but for the statements `skip`."""
         found = []
         for unit in source.units:
-            if "#" in unit.text and "import" in unit.text:
+            place = (source.path, unit.index)
+            if "#" in unit.text and "import" in unit.text and place not in skip:
                 self.of(source, unit)
                 found.extend(self._comments[id(source), unit.index])
         return found

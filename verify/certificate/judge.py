@@ -466,7 +466,9 @@ class Judge:
             item = other[entry].imported
             lines = [ref.line for ref in theirs.refs if ref.local and item in ref.local]
             why = ""
-            if (other[entry].scope, item.name) not in theirs.used:
+            if any(entry[:2] == e[:2] and entry[3] != e[3] for e in one):
+                why = "is on another condition"
+            elif (other[entry].scope, item.name) not in theirs.used:
                 why = "is new, and nothing here uses it"
             elif other[entry].guards or min(lines, default=0) <= item.line:
                 why = "may come too late for its uses"

@@ -11,7 +11,15 @@ from typing import NamedTuple
 from verify.certificate.judge import Judge
 from verify.certificate.names import last_name, modules_in, obscure, suspect, words
 from verify.certificate.resolve import Side
-from verify.certificate.source import Module, OpaqueError, Unit, imports_of, parse, stem_of
+from verify.certificate.source import (
+    Module,
+    OpaqueError,
+    Unit,
+    imports_of,
+    is_python,
+    parse,
+    stem_of,
+)
 
 Read = Callable[[Iterable[str]], Mapping[str, bytes]]
 Search = Callable[[re.Pattern[bytes], Iterable[str]], Iterable[str]]
@@ -19,7 +27,7 @@ _PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FROM = re.compile(r"\bfrom\s+([.\w]+)\s*\bimport\b\s*(?:([^\n;(]+)|\(([^)]*)\))")
 _PATCHES = {"setattr", "delattr", "object", "patch", "setitem"}
 _CONFIGURATION = (".toml", ".cfg", ".ini")  # entry points live there
-_PROSE = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh")
+_PROSE = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".pyi", ".ipynb")
 
 
 class Use(NamedTuple):
@@ -41,6 +49,7 @@ class Reach:
         self.fresh = {module.stem: module for module in judge.new.values()}
         self.lost: dict[str, set[str]] = defaultdict(set)  # by module: gone or something else now
         self.watched: dict[str, set[str]] = defaultdict(set)  # what moved code read there or is
+        self.arrived: dict[str, set[str]] = defaultdict(set)  # what moved there
 
     def run(self) -> None:
         """Check every file that may reach a name that a changed module lost."""
@@ -61,8 +70,9 @@ class Reach:
 
     def _survey(self) -> None:
         moved = set()
-        for old, before, new, _ in self.judge.pairs:
-            if old is not new and old.path != new.path:
+        for old, before, new, after in self.judge.pairs:
+            if old.path != new.path:
+                self.arrived[new.stem] |= {s.name for s in new.in_unit(after)}
                 moved |= {old.path, new.path}
                 refs = self.judge.facts(old, old.source.units[before]).refs
                 names = {r.name for r in refs if not r.local and r.name in old.names}
@@ -79,10 +89,13 @@ class Reach:
                         self.lost[old.stem].add(name)
             if names:
                 self.stirred.add(old.path)
+            parent, _, tail = old.stem.rpartition("/")
+            if not self.target.exists(old.stem):
+                self.lost[parent].add(tail)
 
     def _gone(self, stem: str, name: str) -> bool:
         module = self.target.module(stem)
-        if self.target.exists(f"{stem}/{name}"):
+        if self.target.exists(f"{stem}/{name}".lstrip("/")):
             return False
         return module is None or not self.target.lookup(module, name).sure
 
@@ -92,12 +105,12 @@ class Reach:
         """Look at the files that are the same in both trees; star imports hand losses on."""
         looked: set[str] = set()
         seen: set[str] = set()
-        python = [path for path in self.paths if path.endswith(".py")]
+        python = [p for p in self.paths if p.endswith(".py") or "." not in p.rpartition("/")[2]]
         while tails := {s.rpartition("/")[2] for s in (*self.lost, *self.watched)} - looked:
             looked |= tails
             pattern = re.compile("|".join(sorted(map(re.escape, tails))).encode())
             for path, data in sorted(self.read(self.search(pattern, python)).items()):
-                if path in seen or not self._concerned(data):
+                if path in seen or not is_python(path, data) or not self._concerned(data):
                     continue
                 seen.add(path)
                 module = self.target.module(stem_of(path))
@@ -109,8 +122,7 @@ class Reach:
                         self.found.unknown(path, error.line, why, error.needs)
                         continue
                 self._report(module)
-                for unit in module.source.units:
-                    self._obscure(module, unit, {*self.lost, *self.watched})
+                self._obscure(module, {*self.lost, *self.watched})
 
     def _concerned(self, data: bytes) -> bool:
         """Tell whether a file may reach what changed, by its imports and dotted paths alone."""
@@ -135,8 +147,13 @@ class Reach:
 
     def _report(self, module: Module) -> None:
         """Report what one file reaches that is gone or that a patch no longer hits."""
-        names = {s: self.lost[s] | self.watched[s] for s in (*self.lost, *self.watched)}
-        for use in uses(self.target, module, self.judge, names) if names else ():
+        stems = {*self.lost, *self.watched, *(self.arrived if module.changed else ())}
+        names = {
+            s: self.lost.get(s, set()) | self.watched.get(s, set()) | self.arrived.get(s, set())
+            for s in stems
+        }
+        side = self.target if module.changed else self.base  # what is meant, not what is found
+        for use in uses(side, module, self.judge, names) if names else ():
             lost = self.lost.get(use.stem, set())
             dotted = f"{use.stem.replace('/', '.')}.{use.name}"
             why = ""
@@ -144,7 +161,7 @@ class Reach:
                 self._hand_on(module, lost & (self.base.exported(use.stem) or lost))
             elif use.name in lost and self._gone(use.stem, use.name):
                 why = f"{dotted} is no longer there"
-            elif use.name in lost and not (module.changed and use.how in {"import", "read"}):
+            elif use.name in lost:
                 why = f"{dotted} is something else now"
             elif use.name in self.watched.get(use.stem, ()):
                 if use.how == "write":
@@ -152,8 +169,18 @@ class Reach:
                 elif use.how in {"patch", "string"}:
                     what = f"{dotted} is patched here, where code that moved no longer reads it"
                     self.found.observe(module.path, use.line, "patch", what)
+            elif use.how == "write" and use.name in self.arrived.get(use.stem, ()):
+                if self._taken(use.stem, use.name):
+                    why = f"who imports {use.name} by name does not see what is written to {dotted}"
             if why:
                 self.judge.residual("target", module.source, use.line, "reach", why)
+
+    def _taken(self, stem: str, name: str) -> bool:
+        return any(
+            item.member == name and stem in self.target.find(module.path, item.level, item.module)
+            for module in self.judge.new.values()
+            for _, item in module.imports()
+        )
 
     def _hand_on(self, module: Module, names: set[str]) -> None:
         """Treat an unchanged module as one that lost what its star import no longer brings."""
@@ -185,11 +212,18 @@ class Reach:
 
     # --- dynamic code ---
 
-    def _obscure(self, module: Module, unit: Unit, named: set[str] | None) -> None:
-        if suspect(unit.text):
-            side = self.base if module in self.judge.old.values() else self.target
-            for line, why in obscure(side, module, self.judge.facts(module, unit), named):
-                self.found.unknown(module.path, line, why)
+    def _obscure(self, module: Module, named: set[str] | None) -> None:
+        """Note dynamic code: all of it, or what has to do with the modules `named`."""
+        side = self.target if module in self.judge.new.values() else self.base
+        spelled = {stem.rpartition("/")[2] for stem in named or ()}
+        for _, item in module.imports() if named else ():
+            if any(what[0] == "mod" for what, _ in side.follow(module, item).whats):
+                spelled.add(item.name)
+        for unit in module.source.units:
+            if suspect(unit.text) and (named is None or words(unit.text) & spelled):
+                found = self.judge.facts(module, unit)
+                for line, why in obscure(side, module, found, named):
+                    self.found.unknown(module.path, line, why)
 
     def _dynamic(self, module: Module) -> None:
         """Refuse to judge a changed module that reaches names no one can list.
@@ -200,9 +234,9 @@ class Reach:
         if stirred and "__getattr__" in module.names:
             line = module.names["__getattr__"][0].line
             self.found.unknown(module.path, line, "`__getattr__` answers for any name")
-        for unit in module.source.units:
-            self._obscure(module, unit, None if stirred else {*self.lost, *self.watched})
-            for node in ast.walk(unit.node) if stirred and "modules" in words(unit.text) else ():
+        self._obscure(module, None if stirred else {*self.lost, *self.watched})
+        for unit in module.source.units if stirred else ():
+            for node in ast.walk(unit.node) if "modules" in words(unit.text) else ():
                 if isinstance(node, ast.Subscript) and last_name(node.value) == "modules":
                     if not isinstance(node.ctx, ast.Load):
                         self.found.unknown(module.path, node.lineno, "`sys.modules` is written to")
@@ -217,9 +251,15 @@ def uses(side: Side, module: Module, judge: Judge, names: Mapping[str, set[str]]
             continue
         found = judge.facts(module, unit)
         for item in dict.fromkeys([*found.imports, *imports_of(unit.node)]):
-            for stem in side.find(module.path, item.level, item.module) if item.member else ():
-                how = "star" if item.member == "*" else "import"
-                yield Use(item.line, how, stem, str(item.member))
+            for stem in side.find(module.path, item.level, item.module):
+                if item.member:
+                    how = "star" if item.member == "*" else "import"
+                    yield Use(item.line, how, stem, item.member)
+                for size in range(stem.count("/") + 1):  # `import a.b` takes `b` from `a`
+                    whole = stem.rsplit("/", size)[0]
+                    yield Use(
+                        item.line, "import", whole.rpartition("/")[0], whole.rpartition("/")[2]
+                    )
         for ref in (*found.refs, *found.guards):
             for size, attr in enumerate(ref.attrs):
                 for what, rest in side.resolve(module, ref._replace(attrs=ref.attrs[:size])).whats:

@@ -395,9 +395,11 @@ class Side:
                 continue
             for stem in self.find(module.path, item.level, item.module):
                 inner = f"{stem}/{item.member}"
-                package = self.module(stem)
-                taken = package is not None and (item.member == "*" or item.member in package.names)
-                whole = inner if item.member and not taken and self.exists(inner) else stem
+                taken = item.member is not None
+                if self.exists(inner):
+                    package = self.module(stem)
+                    taken = package is not None and item.member in package.names
+                whole = stem if taken or item.member is None else inner
                 parts = whole.split("/")
                 for size in range(1, len(parts) + 1):
                     part = "/".join(parts[:size])
@@ -412,25 +414,20 @@ class Side:
         `home` says which modules count as which others.
         """
         above: dict[str, str] = {start: ""}
-        level = [start]
-        while level:
-            parts = {s: [s, *(n for n, origin in home.items() if origin == s)] for s in level}
-            self._read(
-                [
-                    self.files[p]
-                    for ps in parts.values()
-                    for p in ps
-                    if p in self.files and not self.is_changed(p)
-                ]
-            )
-            level = []
-            for stem, members in parts.items():
+        known, unread = [start], list[str]()
+        while known or unread:
+            level, known = known, []
+            if not level:  # what changed is at hand; the others are read only if need be
+                level, unread = unread, []
+                self._read([self.files[s] for s in level if s in self.files])
+            for stem in level:
+                members = [stem, *(new for new, origin in home.items() if origin == stem)]
                 modules = [m for m in map(self.module, members) if m is not None]
-                for below in sorted({b for m in modules for b, _ in self.edges(m)}):
-                    below = home.get(below, below)
+                for edge in sorted({below for m in modules for below, _ in self.edges(m)}):
+                    below = home.get(edge, edge)
                     if below not in above:
                         above[below] = stem
-                        level.append(below)
+                        (known if self.is_changed(below) else unread).append(below)
             if end in above:
                 found = [end]
                 while found[0] != start:

@@ -16,8 +16,8 @@ from typing import Protocol
 
 from verify.certificate.conserve import Comment, Place, Shapes, pair
 from verify.certificate.judge import Judge
-from verify.certificate.order import Order
-from verify.certificate.reach import Reach
+from verify.certificate.names import PATH, named
+from verify.certificate.reach import Order, Reach
 from verify.certificate.resolve import Side
 from verify.certificate.source import (
     Module,
@@ -33,13 +33,17 @@ Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has th
 CERTIFIED, RESIDUAL, UNKNOWN = "CERTIFIED", "RESIDUAL", "UNKNOWN"
 _REGULAR = {0o100644, 0o100755}
 _BINARY = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
+_CONFIGURATION = (".toml", ".cfg", ".ini")  # entry points live there
+_PROSE = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".pyi", ".ipynb")
 _MOST_TEXT = 160  # characters of an excerpt
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Residual:
-    """A line that is not part of the move. `side` is `base` or `target`; `lines` are all the lines
-    of that side that the statement adds or takes away, empty where no line differs.
+    """A statement that is not part of the move.
+
+    `side` is `base` or `target`; `lines` are all the lines that the statement adds to that side or
+    takes away, empty where no line differs.
     """
 
     path: str
@@ -174,13 +178,16 @@ class Findings:
     def certificate(self) -> Certificate:
         """Give the certificate."""
         verdict = RESIDUAL if self._residuals else UNKNOWN if self._unknowns else CERTIFIED
+        moves = {how: tuple(sorted(found)) for how, found in self._moves.items()}
         return Certificate(
             verdict,
-            *(tuple(sorted(found)) for found in self._moves.values()),
-            tuple(sorted(self._residuals)),
-            tuple(sorted(self._observables)),
-            tuple(sorted(self._unknowns, key=lambda u: (u.path, u.line, u.why))),
-            dict(sorted(self.counts.items())),
+            moved=moves["moved"],
+            copies=moves["copies"],
+            derived=moves["derived"],
+            residuals=tuple(sorted(self._residuals)),
+            observables=tuple(sorted(self._observables)),
+            unknowns=tuple(sorted(self._unknowns, key=lambda u: (u.path, u.line, u.why))),
+            counts=dict(sorted(self.counts.items())),
         )
 
 
@@ -282,10 +289,31 @@ def _judge(
     target = Side([*unchanged, *theirs], theirs, read, parsed, pairing.key)
     judge = Judge(base, target, pairing, shapes, found)
     judge.run()
+    for module in judge.new.values():
+        _futures(judge, module)
     _shadows(base, target, found)
     _Comments(judge, shapes).run()
     Order(judge).run()
-    Reach(judge, unchanged, read, rest.search).run()
+    reach = Reach(judge, unchanged, read, rest.search)
+    reach.run()
+    _mentions(reach, rest, found)
+
+
+def _mentions(reach: Reach, rest: Rest, found: Findings) -> None:
+    """Look for the paths of lost names in files that are no Python."""
+    tails = {".".join(stem.split("/")[-2:]) for stem in reach.lost}
+    paths = [path for path in rest.paths() if path.endswith((*_CONFIGURATION, *_PROSE))]
+    needle = re.compile("|".join(sorted(map(re.escape, tails))).encode())
+    texts = rest.read_many(rest.search(needle, paths)) if tails else {}
+    for path, data in sorted(texts.items()):
+        for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+            for stem, name in (n for p in PATH.findall(line) for n in named(reach.base, p)):
+                if name in reach.lost.get(stem, ()) and reach.gone(stem, name):
+                    what = f"{name} is no longer in {stem.replace('/', '.')}"
+                    if path.endswith(_CONFIGURATION):
+                        found.residual("target", path, number, "reach", what, line)
+                    else:
+                        found.observe(path, number, "mention", what)
 
 
 class _Comments:
@@ -371,6 +399,26 @@ class _Comments:
                     self.judge.found.move("copies", "comment", origin, place, path, line)
                     return True
         return False
+
+
+def _futures(judge: Judge, new: Module) -> None:
+    """Check that what `from __future__` brings is in force where it was, and nowhere else."""
+    theirs, known = new.source.futures, set[str]()
+    for old, _, module, index in judge.pairs:
+        if module is new:
+            known |= old.source.futures
+            unit = new.source.units[index]
+            for name in sorted(old.source.futures ^ theirs):
+                if name not in theirs or judge.facts(new, unit).annotated:
+                    state = "is now" if name in theirs else "is no longer"
+                    why = f"`from __future__ import {name}` {state} in force here"
+                    judge.residual("target", new.source, unit.first, "future", why)
+    if new.path in judge.old:
+        known = set(judge.old[new.path].source.futures)
+    for name in sorted(theirs - known):
+        line = new.source.units[0].first
+        why = f"`from __future__ import {name}` is new"
+        judge.residual("target", new.source, line, "future", why, [line])
 
 
 def _shadows(old: Side, new: Side, found: Findings) -> None:

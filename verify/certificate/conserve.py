@@ -11,14 +11,20 @@ import io
 import re
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
 
-from verify.certificate.source import FUNCTIONS, Source, Unit, imports_of, only_imports
+from verify.certificate.source import FUNCTIONS, Module, Source, Unit, imports_of, only_imports
+
+if TYPE_CHECKING:
+    from verify.certificate.resolve import Side
 
 Comment = tuple[str, int, frozenset[str]]  # text, line, and the names that imports there bring
+Sources = Mapping[str, Source]
 Place = tuple[str, int]  # a top-level statement: path and index
+Chains = Mapping[int, tuple[int, object]]  # where references start, their tokens and meaning
 _MOST_COMPARED = 4_000_000  # pairs of sibling statements; a hostile file may have more
 _OPEN = {getattr(tokenize, name, -1) for name in ("FSTRING_START", "TSTRING_START")}
 _CLOSE = {getattr(tokenize, name, -1) for name in ("FSTRING_END", "TSTRING_END")}
@@ -65,14 +71,6 @@ class Block:
     label: Piece
     pieces: list[Piece]
     tail: Piece
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The innermost statement that differs; one side is None where it is missing there."""
-
-    base: Piece | None
-    target: Piece | None
 
 
 def lex(source: Source, unit: Unit) -> list[Token]:
@@ -255,6 +253,7 @@ def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 Same = Callable[[Piece, Piece], bool]
+Difference = tuple["Piece | None", "Piece | None"]  # one is None where a statement is missing
 
 
 def differences(base: Piece, target: Piece, same: Same) -> Iterator[Difference]:
@@ -265,19 +264,19 @@ def differences(base: Piece, target: Piece, same: Same) -> Iterator[Difference]:
     if base.key and base.key == target.key:
         return
     if base.head != target.head and not same(base, target):
-        yield Difference(base, target)
+        yield (base, target)
     for index in range(max(len(base.blocks), len(target.blocks))):
         if index < len(base.blocks) and index < len(target.blocks):
             ours, theirs = base.blocks[index], target.blocks[index]
             yield from differences(ours.label, theirs.label, same)
             yield from _siblings(ours.pieces, theirs.pieces, same)
             if ours.tail.head != theirs.tail.head:
-                yield Difference(ours.tail, theirs.tail)
+                yield (ours.tail, theirs.tail)
             continue
         block = (base if index < len(base.blocks) else target).blocks[index]
         whole = Piece(None, [], [block])
         gone = index < len(base.blocks)
-        yield Difference(whole, None) if gone else Difference(None, whole)
+        yield (whole, None) if gone else (None, whole)
 
 
 def _siblings(base: list[Piece], target: list[Piece], same: Same) -> Iterator[Difference]:
@@ -293,14 +292,14 @@ def _siblings(base: list[Piece], target: list[Piece], same: Same) -> Iterator[Di
         for piece in base[i:j]:
             match = next((p for p in left if _alike(piece, p)), None)
             if match is None:
-                yield Difference(piece, None)
+                yield (piece, None)
                 continue
             for skipped in left[: left.index(match)]:
-                yield Difference(None, skipped)
+                yield (None, skipped)
             del left[: left.index(match) + 1]
             yield from differences(piece, match, same)
         for piece in left:
-            yield Difference(None, piece)
+            yield (None, piece)
 
 
 def _alike(base: Piece, target: Piece) -> bool:
@@ -308,6 +307,35 @@ def _alike(base: Piece, target: Piece) -> bool:
     ours, theirs = base.node, target.node
     name = getattr(ours, "name", None)
     return type(ours) is type(theirs) and (name is None or name == getattr(theirs, "name", None))
+
+
+def folded(piece: Piece, chains: Chains) -> Iterator[object]:
+    """Give a piece's tokens, each reference to a definition as one."""
+    index, head = 0, piece.head
+    while index < len(head):
+        size, meaning = chains.get(piece.tokens[index].start, (0, None))
+        part = head[index : index + size]
+        if size and len(part) == size and all(dot == "." for dot in part[1::2]):
+            yield meaning
+            index += size
+        else:
+            yield head[index]
+            index += 1
+
+
+def symbols(side: Side, modules: Iterable[Module], dotted: str) -> set[tuple[object, ...]]:
+    """Find the definitions in changed modules that a dotted path names, each where it is made."""
+    parts = re.split("[.:]", dotted)
+    stems = {module.stem: module for module in modules}
+    found: set[tuple[object, ...]] = set()
+    for size in range(1, len(parts)):
+        for stem in side.find("", 0, ".".join(parts[:size])):
+            module = stems.get(stem)
+            made = module.names.get(parts[size], ()) if module else ()
+            if module and made and not any(site.imported for site in made):
+                whats = side.lookup(module, parts[size]).whats
+                found.add((whats, dotted.count(":"), *parts[size + 1 :]))
+    return found
 
 
 # --- whole statements ---
@@ -340,23 +368,20 @@ def name_of(unit: Unit) -> str | None:
     return only.id if isinstance(only, ast.Name) and not hasattr(node, "body") else None
 
 
-Side = Mapping[str, Source]
-
-
-def pair(base: Side, target: Side, shapes: Shapes) -> Pairing:
+def pair(base: Sources, target: Sources, shapes: Shapes) -> Pairing:
     """Match the statements of the changed files, imports aside."""
     return _Matcher(base, target, shapes).run()
 
 
 class _Matcher:
-    def __init__(self, base: Side, target: Side, shapes: Shapes) -> None:
+    def __init__(self, base: Sources, target: Sources, shapes: Shapes) -> None:
         self.base, self.target, self.shapes = base, target, shapes
         self.found = Pairing()
         self.ours, self.theirs = self._open(base), self._open(target)
         self.flow: Counter[tuple[str, str]] = Counter()  # how much went from which file to which
 
     @staticmethod
-    def _open(side: Side) -> dict[Place, Unit]:
+    def _open(side: Sources) -> dict[Place, Unit]:
         return {
             (path, unit.index): unit
             for path in sorted(side)
@@ -444,7 +469,7 @@ class _Matcher:
                 del self.theirs[theirs]
 
 
-def extent(source: Source, piece: Piece | None, *, whole: bool) -> range:
+def _extent(source: Source, piece: Piece | None, *, whole: bool) -> range:
     """Give the lines of a statement, or of its head alone."""
     tokens = [] if piece is None else list(piece.every()) if whole else piece.tokens
     if not tokens:
@@ -452,14 +477,20 @@ def extent(source: Source, piece: Piece | None, *, whole: bool) -> range:
     return range(source.line_at(tokens[0].start), source.line_at(tokens[-1].end - 1) + 1)
 
 
-def unlike(old: Source, ours: range, new: Source, theirs: range) -> tuple[list[int], list[int]]:
-    """Give the lines of two stretches that differ."""
-    one = [old.line_text(n).strip() for n in ours]
-    other = [new.line_text(n).strip() for n in theirs]
+def unlike(
+    old: Source, one: Piece | None, new: Source, other: Piece | None
+) -> tuple[range, list[int], range, list[int]]:
+    """Give the lines of a statement on each side, and those of them that differ."""
+    ours = _extent(old, one, whole=other is None)
+    theirs = _extent(new, other, whole=one is None)
+    if not (ours and theirs):
+        return ours, list(ours), theirs, list(theirs)
+    before = [old.line_text(n).strip() for n in ours]
+    after = [new.line_text(n).strip() for n in theirs]
     left: list[int] = []
     right: list[int] = []
-    for tag, i, j, k, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+    for tag, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag != "equal":
             left.extend(ours[i:j])
             right.extend(theirs[k:m])
-    return left, right
+    return ours, left, theirs, right

@@ -5,21 +5,32 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from verify.certificate.conserve import (
-    Difference,
+    Chains,
     Pairing,
     Piece,
     Place,
     Shapes,
     differences,
-    extent,
+    folded,
     name_of,
+    symbols,
     unlike,
 )
-from verify.certificate.names import HINT, NOW, Facts, LocalImport, Ref, facts, last_name, words
+from verify.certificate.names import (
+    HARMLESS,
+    HINT,
+    NOW,
+    Facts,
+    LocalImport,
+    Ref,
+    facts,
+    last_name,
+    words,
+)
 from verify.certificate.resolve import Look, Side
 from verify.certificate.source import Import, Module, Source, Unit, is_text
 
@@ -32,12 +43,7 @@ _FRAMES = re.compile(
 )
 _NAMESPACES = {"globals", "vars", "dir", "locals"}
 _SHARED = re.compile(r"logging\.getLogger|typing(_extensions)?\.(TypeVar|ParamSpec|TypeVarTuple)")
-_WHY = {
-    "changed": "this statement was changed",
-    "removed": "this statement is gone",
-    "added": "this statement is new",
-}
-_Chains = Mapping[int, tuple[int, object]]  # offset -> how many tokens, and what they mean
+_WHY = {"changed": "was changed", "removed": "is gone", "added": "is new"}
 
 
 class Entry(NamedTuple):
@@ -81,13 +87,13 @@ class Judge:
     def run(self) -> None:
         """Judge every statement and every import of the changed files."""
         for path, index in self.pairing.removed:
-            self._whole("base", self.old[path].source, index, "removed", _WHY["removed"])
+            self._whole("base", self.old[path].source, index, "removed")
         for path, index in self.pairing.added:
             if self._derived(self.new[path], self.new[path].source.units[index]):
                 line = self.new[path].source.units[index].first
                 self.found.move("derived", "__all__", path, line, path, line)
             else:
-                self._whole("target", self.new[path].source, index, "added", _WHY["added"])
+                self._whole("target", self.new[path].source, index, "added")
         for old, before, new, after in self.pairs:
             self._pair(old, old.source.units[before], new, new.source.units[after])
         for theirs, ours in sorted(self.pairing.copies.items()):
@@ -95,8 +101,6 @@ class Judge:
         fresh = {module.stem: module for module in self.new.values()}
         for stem in sorted({*self.stems, *fresh}):
             self._imports(self.stems.get(stem), fresh.get(stem))
-        for module in self.new.values():
-            self._futures(module)
 
     # --- what others ask as well ---
 
@@ -129,7 +133,7 @@ class Judge:
 
     def differing(self, old: Module, new: Module) -> frozenset[str]:
         """List the names that do not mean the same in two modules."""
-        place = (old.path, new.path)
+        place = old.path, new.path
         if place not in self._differing:
             names = {*old.names, *new.names}
             for side, module in ((self.base, old), (self.target, new)):
@@ -149,8 +153,8 @@ class Judge:
         text = source.line_text(line)
         self.found.residual(side, source.path, line, kind, why, text, lines)
 
-    def _whole(self, side: str, source: Source, index: int, kind: str, why: str) -> None:
-        unit = source.units[index]
+    def _whole(self, side: str, source: Source, index: int, kind: str, why: str = "") -> None:
+        unit, why = source.units[index], why or f"this statement {_WHY[kind]}"
         first, last = source.line_at(unit.start), source.line_at(max(unit.start, unit.end - 1))
         self.residual(side, source, unit.first, kind, why, range(first, last + 1))
 
@@ -181,10 +185,14 @@ class Judge:
         symbol = name_of(after) or type(after.node).__name__
         self.found.move("moved", symbol, old.path, before.first, new.path, after.first)
         if hasattr(after.node, "decorator_list"):
-            what = f"{symbol}.__module__ names its new module, and so do pickles of it"
-            self.found.observe(new.path, after.first, "module", what)
+            text = f"{symbol}.__module__ names its new module, and so do pickles of it"
+            self.found.observe(new.path, after.first, "module", text)
+            for name in map(last_name, after.node.decorator_list):
+                if not HARMLESS.fullmatch(name):
+                    text = f"{symbol} is now handed to `{name}` from its new module"
+                    self.found.observe(new.path, after.first, "registry", text)
         if is_text(after.node) and 0 in {before.index, after.index}:
-            self.found.observe(new.path, after.first, "docstring", "another module's docstring")
+            self.found.observe(new.path, after.first, "docstring", "a module's docstring moved")
         theirs = self.facts(new, after)
         for ref in theirs.refs:
             for what, rest in self.target.resolve(new, ref).whats:
@@ -192,15 +200,15 @@ class Judge:
                 if what[0] == "ext" and _FRAMES.match(dotted):
                     why = f"{dotted} sees where it stands"
                     self.residual("target", new.source, ref.line, "sensitive", why)
-        for ref, call, when in theirs.calls:
+        for maker, call, when in theirs.calls:
             name = last_name(call)
-            if _logger_name(ref, call) is not None:
-                what = "a logger is named after its new module"
-                self.found.observe(new.path, call.lineno, "logger", what)
-            elif ref and not ref.attrs and name in _NAMESPACES and not call.args:
+            if _logger_name(maker, call) is not None:
+                text = "a logger is named after its new module"
+                self.found.observe(new.path, call.lineno, "logger", text)
+            elif maker and not maker.attrs and name in _NAMESPACES and not call.args:
                 if name == "globals" or when == NOW:
                     why = f"{name}() sees where it stands"
-                    self.residual("target", new.source, ref.line, "sensitive", why)
+                    self.residual("target", new.source, call.lineno, "sensitive", why)
 
     def _references(
         self, old: Module, before: Unit, new: Module, after: Unit, *, deep: bool
@@ -218,12 +226,12 @@ class Judge:
         for one, other in zip(ours.refs, theirs.refs, strict=True):
             if id(other.node) in exempt or other.line in edits:
                 continue
-            why = self._reference(old, new, one, other, (before.index, after.index))
-            if why is None and id(other) in evaluated and one.local is other.local is None:
+            changed = self._reference(old, new, one, other, (before.index, after.index))
+            if changed is None and id(other) in evaluated and not (one.local or other.local):
                 if self.base.lookup(old, one.name).sure > self.target.lookup(new, other.name).sure:
-                    why = f"something may evaluate this annotation, and {other.name} is not bound"
-            if why:
-                self.residual("target", new.source, other.line, "binding", why)
+                    changed = f"something may evaluate this, and {other.name} is no longer bound"
+            if changed:
+                self.residual("target", new.source, other.line, "binding", changed)
 
     def _reference(
         self, old: Module, new: Module, one: Ref, other: Ref, units: tuple[int, int]
@@ -246,7 +254,7 @@ class Judge:
         ours, theirs = self._chains(self.base, old, before), self._chains(self.target, new, after)
 
         def same(left: Piece, right: Piece) -> bool:
-            one, other = list(_folded(left, ours)), list(_folded(right, theirs))
+            one, other = list(folded(left, ours)), list(folded(right, theirs))
             return len(one) == len(other) and all(
                 a == b or (isinstance(a, str) and isinstance(b, str) and self._string(a, b))
                 for a, b in zip(one, other, strict=True)
@@ -255,15 +263,17 @@ class Judge:
         one, other = self.shapes.of(old.source, before), self.shapes.of(new.source, after)
         found = list(differences(one, other, same))
         lines = self._edits[new.path, after.index] = set()
-        for difference in found:
-            lines |= self._difference(old.source, new.source, difference)
+        for pieces in found:
+            lines |= self._difference(old.source, new.source, *pieces)
         if not found:
             self.found.counts["repointed"] += 1
 
-    def _chains(self, side: Side, module: Module, unit: Unit) -> _Chains:
+    def _chains(self, side: Side, module: Module, unit: Unit) -> Chains:
         """Find the references of a statement that mean a definition of the tree."""
         found = {}
         for ref in self.facts(module, unit).refs:
+            if ref.action != "load":
+                continue  # who took the name by a `from` import would not see what is written
             limit = unit.index if ref.when == NOW else None
             meaning = side.resolve(module, ref, limit=limit, deep=True)
             rest = {len(rest) for _, rest in meaning.whats}
@@ -278,24 +288,22 @@ class Judge:
         if one[:1] not in {'"', "'"} or _DOTTED.sub("", one) != _DOTTED.sub("", other):
             return False
         for a, b in zip(_DOTTED.findall(one), _DOTTED.findall(other), strict=True):
-            ours = _symbols(self.base, self.old.values(), a)
-            if a != b and not ours & _symbols(self.target, self.new.values(), b):
+            ours = symbols(self.base, self.old.values(), a)
+            if a != b and not ours & symbols(self.target, self.new.values(), b):
                 return False
         return True
 
-    def _difference(self, old: Source, new: Source, difference: Difference) -> set[int]:
+    def _difference(
+        self, old: Source, new: Source, one: Piece | None, other: Piece | None
+    ) -> set[int]:
         """Note a statement that differs, with the lines of each side that do."""
-        one, other = difference.base, difference.target
-        ours = extent(old, one, whole=other is None)
-        theirs = extent(new, other, whole=one is None)
-        left, right = list(ours), list(theirs)
-        if ours and theirs:
-            left, right = unlike(old, ours, new, theirs)
+        ours, left, theirs, right = unlike(old, one, new, other)
         kind = "changed" if ours and theirs else "removed" if ours else "added"
+        why = f"this statement {_WHY[kind]}"
         if ours and (left or not right):
-            self.residual("base", old, (left or ours)[0], kind, _WHY[kind], left)
+            self.residual("base", old, (left or ours)[0], kind, why, left)
         if right:
-            self.residual("target", new, right[0], kind, _WHY[kind], right)
+            self.residual("target", new, right[0], kind, why, right)
         return set(theirs)
 
     # --- copies and what is derived ---
@@ -304,11 +312,10 @@ class Judge:
         first, unit = old.source.units[before], new.source.units[after]
         why = self._forbidden(old, before, new, unit)
         if why is not None:
-            self._whole("target", new.source, after, "copied", why)
-            return
+            return self._whole("target", new.source, after, "copied", why)
         symbol = name_of(unit) or type(unit.node).__name__
         self.found.move("copies", symbol, old.path, first.first, new.path, unit.first)
-        self._references(old, first, new, unit, deep=True)
+        return self._references(old, first, new, unit, deep=True)
 
     def _forbidden(self, old: Module, before: int, new: Module, after: Unit) -> str | None:
         """Say why a statement may not be copied, or None."""
@@ -317,31 +324,34 @@ class Judge:
             return "this statement stands here twice"
         if old.path not in self.sources[new.path] or not (stays or old.path not in self.new):
             return "a copy, but not of what stayed where the code beside it came from"
+        name, value = name_of(after), getattr(after.node, "value", None)
         if is_text(after.node):
             return None
-        name, value = name_of(after), getattr(after.node, "value", None)
         if name is None or value is None or not isinstance(after.node, (ast.Assign, ast.AnnAssign)):
             return "only constants, type variables, loggers and flags may be copied"
         if len(old.names[name]) != 1 or len(new.names[name]) != 1:
             return f"{name} is bound more than once, so a copy is not the same thing"
+        return self._another(old, new, after, name, value)
+
+    def _another(
+        self, old: Module, new: Module, after: Unit, name: str, value: ast.expr
+    ) -> str | None:
+        """Say why a copied value would be another than the first, or None."""
+        ours, theirs = ([r for _, r in self.uses(module, name)] for module in (old, new))
         dotted = ""
         for ref, call, _ in self.facts(new, after).calls:
-            if ref and call is value:
-                for what, rest in self.target.resolve(new, ref).whats:
-                    dotted = ".".join([str(what[1]), *rest]) if what[0] == "ext" else "own"
+            for what, rest in self.target.resolve(new, ref).whats if ref and call is value else ():
+                dotted = ".".join([str(what[1]), *rest]) if what[0] == "ext" else "own"
         if _SHARED.fullmatch(dotted):
             self.found.observe(new.path, after.first, "copy", f"{name} exists twice")
-            return None
-        if not any(self.uses(new, name)):
+        elif not theirs:
             return f"nothing here uses this copy of {name}"
-        if _immutable(value):
-            return None
-        uses = [ref for module in (old, new) for _, ref in self.uses(module, name)]
-        if not dotted or value.args or value.keywords:
-            return f"a copy of {name} is another object"
-        if not all(ref.condition and not ref.attrs for ref in uses):
-            return f"a copy of {name} is another object, and it is more than a condition"
-        self.found.observe(new.path, after.first, "copy", f"{name} is computed twice")
+        elif not _immutable(value):
+            if not isinstance(value, ast.Call) or not dotted or value.args or value.keywords:
+                return f"a copy of {name} is another object"
+            if not all(ref.condition and not ref.attrs for ref in (*ours, *theirs)):
+                return f"a copy of {name} is another object, and it is more than a condition"
+            self.found.observe(new.path, after.first, "copy", f"{name} is computed twice")
         return None
 
     def _derived(self, module: Module, unit: Unit) -> bool:
@@ -396,48 +406,46 @@ class Judge:
             if gone[entry] > 0 and old:
                 gone[entry] -= 1
                 if not self._leaves(old, new, entry):
-                    why = f"nothing used `{item.spelled}`, yet it is gone"
-                    self.residual("base", old.source, item.line, "import", why, [item.line])
+                    self._import("base", old, item, "is gone, yet nothing used it")
         for entry, item in reversed(theirs):
             if come[entry] > 0 and new:
                 come[entry] -= 1
                 present[entry] -= 1
-                why = self._needless(old, new, entry)
-                why = "is there twice" if present[entry] > 0 else why
-                if why:
-                    why = f"`{item.spelled}` {why}"
-                    self.residual("target", new.source, item.line, "import", why, [item.line])
+                needless = self._needless(old, new, entry)
+                if present[entry] > 0 or needless:
+                    self._import("target", new, item, needless or "is there twice")
+
+    def _import(self, side: str, module: Module, item: Import, why: str) -> None:
+        why = f"`{item.spelled}` {why}"
+        self.residual(side, module.source, item.line, "import", why, [item.line])
 
     def _leaves(self, old: Module, new: Module | None, entry: Entry) -> bool:
         """Tell whether an import may go: something used it, or its name is still the same."""
-        if any(entry.serves(ref) for _, ref in self.uses(old, entry.name)):
+        used = any(entry.serves(ref) for _, ref in self.uses(old, entry.name))
+        if used or entry.name in (old.listed() or ()):
             return True
-        if entry.name in (old.listed() or ()):
-            return True
-        kept = new is not None and entry.loaded is None and entry.name in new.names
-        return new is not None and kept and self.same(old, new, entry.name, hint=entry.typing)
+        if new is None or entry.loaded is not None or entry.name not in new.names:
+            return False
+        return self.same(old, new, entry.name, hint=entry.typing)
 
     def _needless(self, old: Module | None, new: Module, entry: Entry) -> str | None:
         """Say why an import should not have come, or None."""
         name = entry.name
         if name == "*":
             return "is new, and nobody can tell what it brings"
-        if old is not None and name in old.names and entry.loaded is None:
-            if self.same(old, new, name, hint=entry.typing):
-                return None  # the name was there, and still is
+        known = old is not None and name in old.names and entry.loaded is None
+        if known and old is not None and self.same(old, new, name, hint=entry.typing):
+            return None  # the name was there, and still is
         uses = [(unit, ref) for unit, ref in self.uses(new, name) if entry.serves(ref)]
-        if name in (new.listed() or ()) or (not uses and self._handed_on(new, name)):
-            return None
         if not uses:
-            return "is new, and nothing here uses it"
-        if entry.typing or any(ref.when != HINT for _, ref in uses):
-            return None
+            wanted = name in (new.listed() or ()) or self._handed_on(new, name)
+            return None if wanted else "is new, and nothing here uses it"
+        ran = entry.typing or any(ref.when != HINT for _, ref in uses)
         for unit, _ in uses:
-            place = (new.path, unit.index)
-            origin = self.pairing.pairs.get(place) or self.pairing.copies.get(place)
-            if origin is None or self.base.lookup(self.old[origin[0]], name).sure:
-                return None
-        return "was only for annotations, and now it runs"
+            origin = self.pairing.key(new.path, unit.index)
+            home = self.old.get(origin[0])
+            ran |= home is None or self.base.lookup(home, name).sure
+        return None if ran else "was only for annotations, and now it runs"
 
     def _handed_on(self, new: Module, name: str) -> bool:
         """Tell whether another changed module takes a name from this one."""
@@ -460,40 +468,16 @@ class Judge:
         for entry in sorted(one.keys() - other.keys(), key=repr):
             item = one[entry].imported
             if (one[entry].scope, item.name) not in ours.used:
-                why = f"nothing used `{item.spelled}`, yet it is gone"
-                self.residual("base", old.source, item.line, "import", why, [item.line])
+                self._import("base", old, item, "is gone, yet nothing used it")
         for entry in sorted(other.keys() - one.keys(), key=repr):
             item = other[entry].imported
             lines = [ref.line for ref in theirs.refs if ref.local and item in ref.local]
-            why = ""
             if any(entry[:2] == e[:2] and entry[3] != e[3] for e in one):
-                why = "is on another condition"
+                self._import("target", new, item, "is on another condition")
             elif (other[entry].scope, item.name) not in theirs.used:
-                why = "is new, and nothing here uses it"
+                self._import("target", new, item, "is new, and nothing here uses it")
             elif other[entry].guards or min(lines, default=0) <= item.line:
-                why = "may come too late for its uses"
-            if why:
-                why = f"`{item.spelled}` {why}"
-                self.residual("target", new.source, item.line, "import", why, [item.line])
-
-    def _futures(self, new: Module) -> None:
-        """Check that what `from __future__` brings is in force where it was, and nowhere else."""
-        theirs, known = new.source.futures, set[str]()
-        for old, _, module, index in self.pairs:
-            if module is new:
-                known |= old.source.futures
-                unit = new.source.units[index]
-                for name in sorted(old.source.futures ^ theirs):
-                    if name not in theirs or self.facts(new, unit).annotated:
-                        state = "is now" if name in theirs else "is no longer"
-                        why = f"`from __future__ import {name}` {state} in force here"
-                        self.residual("target", new.source, unit.first, "future", why)
-        if new.path in self.old:
-            known = set(self.old[new.path].source.futures)
-        for name in sorted(theirs - known):
-            line = new.source.units[0].first
-            why = f"`from __future__ import {name}` is new"
-            self.residual("target", new.source, line, "future", why, [line])
+                self._import("target", new, item, "may come too late for its uses")
 
 
 def _local(side: Side, module: Module, item: LocalImport, deep: bool) -> tuple[object, ...]:
@@ -508,35 +492,6 @@ def _logger_name(ref: Ref | None, call: ast.Call) -> int | None:
     if ref is not None and last_name(call) == "getLogger" and len(call.args) == 1:
         return id(call.args[0]) if last_name(call.args[0]) == "__name__" else None
     return None
-
-
-def _symbols(side: Side, modules: Iterable[Module], dotted: str) -> set[tuple[object, ...]]:
-    """Find the definitions in changed modules that a dotted path names, each where it is made."""
-    parts = re.split("[.:]", dotted)
-    stems = {module.stem: module for module in modules}
-    found: set[tuple[object, ...]] = set()
-    for size in range(1, len(parts)):
-        for stem in side.find("", 0, ".".join(parts[:size])):
-            module = stems.get(stem)
-            made = module.names.get(parts[size], ()) if module else ()
-            if module and made and not any(site.imported for site in made):
-                whats = side.lookup(module, parts[size]).whats
-                found.add((whats, dotted.count(":"), *parts[size + 1 :]))
-    return found
-
-
-def _folded(piece: Piece, chains: _Chains) -> Iterator[object]:
-    """Give a piece's tokens, each reference to a definition as one."""
-    index, head = 0, piece.head
-    while index < len(head):
-        size, meaning = chains.get(piece.tokens[index].start, (0, None))
-        part = head[index : index + size]
-        if size and len(part) == size and all(dot == "." for dot in part[1::2]):
-            yield meaning
-            index += size
-        else:
-            yield head[index]
-            index += 1
 
 
 def _immutable(node: ast.expr) -> bool:

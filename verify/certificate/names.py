@@ -33,18 +33,20 @@ if TYPE_CHECKING:
 
 NOW, LATER, HINT = "now", "later", "hint"  # run on import, run when called, never evaluated
 # What these wrap stays what it is: nothing is registered, no annotation is evaluated.
-HARMLESS = frozenset(
-    "property setter getter deleter staticmethod classmethod abstractmethod cached_property "
-    "overload override final wraps lru_cache cache contextmanager asynccontextmanager dataclass "
-    "total_ordering no_type_check runtime_checkable unique abstractproperty".split()
+HARMLESS = re.compile(
+    "property|setter|getter|deleter|staticmethod|classmethod|abstractmethod|cached_property|"
+    "overload|override|final|wraps|lru_cache|cache|contextmanager|asynccontextmanager|dataclass|"
+    "total_ordering|no_type_check|runtime_checkable|unique|abstractproperty"
 )
 _PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "Exception", "ValueError", "RuntimeError"}
+PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*")  # of a name
 _TYPE_CALLS = {"cast", "TypeVar", "NewType", "ForwardRef", "ParamSpec"}  # their strings are types
 
 
 class Ref(NamedTuple):
-    """A use of a name, with the attributes that follow it. `local` holds the imports of an
-    enclosing function that bind it; it is None for a name of the module.
+    """A use of a name, with the attributes that follow it.
+
+    `local` holds the imports of an enclosing function that bind it; None is a name of the module.
     """
 
     name: str
@@ -59,11 +61,9 @@ class Ref(NamedTuple):
 
 
 class LocalImport(NamedTuple):
-    """An import within a function: `scope` is its qualified name, `spot` its place among the
-    statements that are no imports.
-    """
+    """An import within a function, and its place among the statements that are no imports."""
 
-    scope: str
+    scope: str  # the function's qualified name
     spot: tuple[str | int, ...]
     guards: tuple[Guard, ...]
     imported: Import
@@ -192,9 +192,7 @@ class _Walker:
             if not isinstance(root.ctx, ast.Store):
                 self.facts.used.add((owner.name, root.id))
         elif isinstance(root.ctx, ast.Store):
-            if scope is None or scope.kind == "class" and root.id not in scope.globals:
-                return
-            if root.id not in _declared(scope):
+            if scope is None or root.id not in _declared(scope):
                 return
         where = (root.lineno, root.col_offset)
         ref = Ref(root.id, attrs, *where, when, action, cond, local, node)
@@ -222,7 +220,7 @@ class _Walker:
         self.every(node.decorator_list, scope, when)
         self.every([*node.args.defaults, *node.args.kw_defaults], scope, when)
         scope = self.parameters(node, scope)
-        evaluated = any(last_name(d) not in HARMLESS for d in node.decorator_list)
+        evaluated = any(not HARMLESS.fullmatch(last_name(d)) for d in node.decorator_list)
         for argument in _arguments(node.args):
             self.hint(argument.annotation, scope, when, evaluated)
         self.hint(node.returns, scope, when, evaluated)
@@ -266,7 +264,9 @@ class _Walker:
         scope = self.parameters(node, scope)
         self.every([*node.bases, *node.keywords], scope, when)
         inner = _Scope("class", _path(scope, node.name), scope)
-        inner.evaluates = any(last_name(d) not in HARMLESS for d in node.decorator_list) or any(
+        inner.evaluates = any(
+            not HARMLESS.fullmatch(last_name(d)) for d in node.decorator_list
+        ) or any(
             last_name(getattr(b, "value", b) if isinstance(b, ast.Subscript) else b)
             not in _PLAIN_BASES
             for b in node.bases
@@ -433,20 +433,34 @@ def _local_imports(
         count += not only_imports(node)
 
 
+def constant(module: Module, node: ast.AST) -> str | None:
+    """Work out a string, also an f-string whose names are constants of the module."""
+    if isinstance(node, ast.JoinedStr):
+        parts = [constant(module, part) for part in node.values]
+        return None if None in parts else "".join(map(str, parts))
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
+        found = module.names.get(node.value.id, [])
+        owner = module.source.units[found[0].unit].node if len(found) == 1 else None
+        node = getattr(owner, "value", node)
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) else None
+
+
+def named(side: Side, dotted: str) -> Iterator[tuple[str, str]]:
+    """List the modules, and the name in each, that a dotted path may mean."""
+    parts = re.split("[.:]", dotted)
+    for size in range(1, len(parts)):
+        for stem in side.find("", 0, ".".join(parts[:size])):
+            yield stem, parts[size]
+
+
 # --- what no one can tell ---
 
 _LOADS = {"builtins.__import__", "importlib.import_module", "pkgutil.resolve_name"}
-_SUSPECT = frozenset(
-    "exec eval __import__ import_module resolve_name globals vars getattr setattr delattr".split()
-)
-
-
-def modules_in(side: Side, module: Module, found: Facts, node: ast.expr) -> Iterator[str]:
-    """Give the modules of the tree that an expression names."""
-    for ref in found.refs:
-        for what, rest in side.resolve(module, ref).whats if ref.node is node else ():
-            if what[0] == "mod" and not rest:
-                yield what[1]
+_SUSPECT = {
+    *("exec", "eval", "__import__", "import_module", "resolve_name"),
+    *("globals", "vars", "getattr", "setattr", "delattr"),
+}
 
 
 def obscure(
@@ -473,7 +487,8 @@ def obscure(
             if dotted.startswith("builtins.") and (when == NOW or last == "globals"):
                 yield call.lineno, f"`{last}()` reaches any name of the module"
         elif last in {"getattr", "setattr", "delattr", "vars"} and plain[1:2] != [True]:
-            stems = set(modules_in(side, module, found, call.args[0])) if call.args else set()
+            refs = [r for r in found.refs if call.args and r.node is call.args[0]]
+            stems = {stem for r in refs for stem in side.modules(module, r)}
             if stems if named is None else stems & named:
                 yield call.lineno, f"`{last}` reaches any name of a module"
 

@@ -1,42 +1,295 @@
-"""What the rest of the tree sees of a move: names it reads or patches, and dynamic code."""
+"""What the rest of the tree sees of a move: what runs on import, what is read and patched."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
+from verify.certificate.conserve import Place
 from verify.certificate.judge import Judge
-from verify.certificate.names import last_name, modules_in, obscure, suspect, words
+from verify.certificate.names import (
+    HARMLESS,
+    HINT,
+    NOW,
+    PATH,
+    constant,
+    last_name,
+    named,
+    obscure,
+    suspect,
+    words,
+)
 from verify.certificate.resolve import Side
 from verify.certificate.source import (
+    FUNCTIONS,
+    IMPORTS,
+    TRY,
+    Import,
     Module,
     OpaqueError,
     Unit,
+    blocks,
     imports_of,
     is_python,
+    is_text,
+    only_imports,
     parse,
     stem_of,
 )
 
 Read = Callable[[Iterable[str]], Mapping[str, bytes]]
+# A line that reaches into a module: by `import`, `star`, `read`, `write`, `patch` or `string`;
+# the module's stem, and the name there.
+Use = tuple[int, str, str, str]
 Search = Callable[[re.Pattern[bytes], Iterable[str]], Iterable[str]]
-_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _FROM = re.compile(r"\bfrom\s+([.\w]+)\s*\bimport\b\s*(?:([^\n;(]+)|\(([^)]*)\))")
 _PATCHES = {"setattr", "delattr", "object", "patch", "setitem"}
-_CONFIGURATION = (".toml", ".cfg", ".ini")  # entry points live there
-_PROSE = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".pyi", ".ipynb")
+# Libraries whose decorators wrap and register nothing.
+_WRAPPERS = re.compile(
+    "(abc|attrs?|contextlib|dataclasses|enum|functools|jax|numba|torch|triton|typing|"
+    "typing_extensions|unittest|warnings)\\b"
+)
+# What makes a value and does nothing else, where it comes from outside of the tree.
+_MAKERS = re.compile(
+    "getLogger|TypeVar|ParamSpec|TypeVarTuple|NewType|NamedTuple|namedtuple|TypedDict|Enum|IntEnum|"
+    "compile|frozenset|set|dict|list|tuple|bytes|str|int|float|bool|object|range|len|min|max|sum|"
+    "sorted|zip|enumerate|defaultdict|OrderedDict|Counter|deque|Lock|RLock|Condition|Event|local|"
+    "Semaphore|ContextVar|Path|PurePath|partial|itemgetter|attrgetter|timedelta|Decimal|Fraction|"
+    "cast|isinstance|getattr|join|format|split|strip|lower|upper|dedent|MappingProxyType|field|"
+    "WeakKeyDictionary|WeakValueDictionary|WeakSet|SimpleNamespace|count|Literal"
+)
+_ACTIVE = (ast.Expr, ast.If, ast.For, ast.While, ast.With, ast.Delete, *TRY)
 
 
-class Use(NamedTuple):
-    """A place that reaches into a module of the tree."""
+class Order:
+    """Runs the changed modules of both trees, as far as the order of things goes."""
 
-    line: int
-    how: str  # `import`, `star`, `read`, `write`, `patch` or `string`
-    stem: str
-    name: str
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.old = judge.stems
+        self.new = {module.stem: module for module in judge.new.values()}
+        self._active: dict[tuple[Side, str, int], bool] = {}
+        self.home = self._homes()
+
+    def run(self) -> None:
+        """Compare what loading the changed modules did, and does now."""
+        faults = set()
+        for stem in self.old:
+            faults |= {fault[2:] for fault in _Run(self, self.judge.base, self.old, stem).faults}
+        for stem in self.new:
+            for module, line, *what in _Run(self, self.judge.target, self.new, stem).faults:
+                if tuple(what) not in faults:
+                    why = f"{what[1]} is not bound yet: {what[0].replace('/', '.')} is being loaded"
+                    self.judge.residual("target", self.new[module].source, line, "cycle", why)
+        for old in self.judge.old.values():
+            self._effects(old)
+        for old, before, new, after in self.judge.pairs:
+            late = self._late(new, new.source.units[after])
+            if late:
+                for name in sorted(late - self._late(old, old.source.units[before])):
+                    self._note(new, after, f"{name} is bound only below this")
+        self._cycles()
+
+    def _note(self, new: Module, index: int, why: str) -> None:
+        line = new.source.units[index].first
+        self.judge.residual("target", new.source, line, "order", why)
+
+    # --- effects ---
+
+    def _effects(self, old: Module) -> None:
+        """Check that a module's effects still come with it, and in their order."""
+        kept = {
+            (old.path, before): (new, after)
+            for module, before, new, after in self.judge.pairs
+            if module is old and self.acts(self.judge.base, old, old.source.units[before])
+        }
+        entries = [old.stem] if old.stem in self.new else self._importers(old.stem)
+        for entry in entries if kept else ():
+            last = (old.path, -1)
+            trace = [p for p in _Run(self, self.judge.target, self.new, entry).trace if p in kept]
+            for place in trace:
+                if place < last:
+                    self._note(*kept[place], "this ran before what now runs first")
+                last = max(last, place)
+            for place in sorted(kept.keys() - set(trace)):
+                why = f"importing {entry.replace('/', '.')} no longer runs this"
+                self._note(*kept[place], why)
+        for (_, before), (new, after) in kept.items():
+            node = old.source.units[before].node
+            if not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Assign)):
+                ours = {i.name: s.unit < before for s, i in reversed(old.imports())}
+                theirs = {i.name: s.unit < after for s, i in reversed(new.imports())}
+                for name in sorted(n for n in ours.keys() & theirs if ours[n] != theirs[n]):
+                    self._note(new, after, f"the import of {name} stood on the other side of this")
+
+    def _importers(self, stem: str) -> list[str]:
+        """List the changed modules that imported one that is gone."""
+        base = self.judge.base
+        return [
+            other
+            for other, module in self.old.items()
+            if other in self.new
+            and any(stem in base.find(module.path, i.level, i.module) for _, i in module.imports())
+        ]
+
+    def acts(self, side: Side, module: Module, unit: Unit) -> bool:
+        """Tell whether a top-level statement may do more than bind names."""
+        place = (side, module.path, unit.index)
+        if place not in self._active:
+            self._active[place] = self._does(side, module, unit, unit.node)
+        return self._active[place]
+
+    def _does(self, side: Side, module: Module, unit: Unit, node: ast.stmt) -> bool:
+        if only_imports(node) or is_text(node) or isinstance(node, (ast.Pass, *IMPORTS)):
+            return False
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            if not all(self._wraps(side, module, unit, d) for d in node.decorator_list):
+                return True
+            if not isinstance(node, ast.ClassDef):
+                return False
+            meta = {last_name(keyword.value) for keyword in node.keywords}
+            inner = (n for n in node.body if isinstance(n, _ACTIVE))
+            return not meta <= {"ABCMeta", "EnumMeta"} or any(
+                self._does(side, module, unit, n) for n in inner
+            )
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            values = (
+                [node.value]
+                if node.value and not self._flag(module, node.value, targets[0])
+                else []
+            )
+            plain = all(isinstance(n, (ast.Name, ast.Tuple)) for n in targets)
+            return not plain or self._calls(side, module, unit, values)
+        inside = list(blocks(node)) if isinstance(node, (ast.If, *TRY)) else []
+        tests = [test for _, found, _ in inside for test in found]
+        return (
+            not inside
+            or self._calls(side, module, unit, tests)
+            or any(self._does(side, module, unit, inner) for _, _, body in inside for inner in body)
+        )
+
+    def _calls(self, side: Side, module: Module, unit: Unit, nodes: Iterable[ast.expr]) -> bool:
+        """Tell whether expressions call what may have an effect."""
+        found = self.judge.facts(module, unit).calls
+        run = {id(call): ref for ref, call, when in found if when == NOW}
+        for part in (part for node in nodes for part in ast.walk(node)):
+            if isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+                return True
+            ref = run.get(id(part))
+            whats = side.resolve(module, ref).whats if ref else ()
+            outside = all(what[0] in {"ext", "builtin"} for what, _ in whats)
+            if id(part) in run and not (outside and _MAKERS.fullmatch(last_name(part))):
+                return True
+        return False
+
+    def _flag(self, module: Module, node: ast.expr | None, target: ast.expr) -> bool:
+        """Tell whether a call without arguments makes nothing but a condition."""
+        if not isinstance(target, ast.Name) or not isinstance(node, ast.Call) or node.args:
+            return False
+        return all(r.condition and not r.attrs for _, r in self.judge.uses(module, target.id))
+
+    def _wraps(self, side: Side, module: Module, unit: Unit, node: ast.expr) -> bool:
+        """Tell whether a decorator does no more than wrap what it decorates."""
+        if HARMLESS.fullmatch(last_name(node)):
+            return True
+        target = node.func if isinstance(node, ast.Call) else node
+        for ref in self.judge.facts(module, unit, deep=False).refs:
+            if ref.node is target:
+                whats = [what for what, _ in side.resolve(module, ref).whats]
+                outside = all(what[0] == "ext" for what in whats)
+                return outside and all(_WRAPPERS.match(what[1]) for what in whats)
+        return False
+
+    # --- loading ---
+
+    def _late(self, module: Module, unit: Unit) -> set[str]:
+        """List the names that running a statement may reach before its module binds them."""
+        shallow = self.judge.facts(module, unit, deep=False)
+        now = [r.name for r in shallow.refs if r.when == NOW and not r.local]
+        todo = now if shallow.calls else []
+        seen, late = set[str](), set[str]()
+        while todo:
+            name = todo.pop()
+            made = module.names.get(name, ()) if name not in seen else ()
+            seen.add(name)
+            if made and all(site.unit > unit.index for site in made):
+                late.add(name)
+            for site in made:
+                inner = module.source.units[site.unit]
+                if site.unit < unit.index and isinstance(inner.node, (*FUNCTIONS, ast.ClassDef)):
+                    refs = self.judge.facts(module, inner).refs
+                    todo.extend(r.name for r in refs if not r.local and r.when != HINT)
+        return late
+
+    # --- cycles ---
+
+    def _homes(self) -> dict[str, str]:
+        """Say which module each new one came from: it counts as that one in a cycle."""
+        flow: dict[str, Counter[str]] = defaultdict(Counter)
+        for old, _, new, _ in self.judge.pairs:
+            for stem in (new.stem, new.stem.rpartition("/")[0]):
+                if stem not in self.old:
+                    flow[stem][old.stem] += 1
+        return {s: min(c, key=lambda o: (-c[o], o)) for s, c in flow.items() if s in self.new}
+
+    def _cycles(self) -> None:
+        """Report each import that closes a circle which the base did not have."""
+        base, target = self.judge.base, self.judge.target
+        known = {(m.stem, stem) for m in self.old.values() for stem, _ in base.edges(m)}
+        for module in self.judge.new.values():
+            for stem, line in sorted(target.edges(module)):
+                one, other = self.home.get(module.stem, module.stem), self.home.get(stem, stem)
+                if one == other or (one, other) in known or base.path({}, one, other):
+                    continue  # it was loaded from here before, perhaps by a longer way
+                back = target.path(self.home, other, one)
+                if back:
+                    circle = " -> ".join(s.replace("/", ".") for s in (one, *back))
+                    why = f"this closes an import cycle: {circle}"
+                    self.judge.residual("target", module.source, line, "cycle", why)
+
+
+class _Run:
+    """An import of a module: `trace` is what acts, `faults` what is taken before it is bound."""
+
+    def __init__(self, order: Order, side: Side, modules: dict[str, Module], entry: str) -> None:
+        self.order, self.side, self.modules = order, side, modules
+        self.trace: list[Place] = []
+        self.faults: set[tuple[str, int, str, str]] = set()
+        self._reached: dict[str, float] = {}
+        self._load(entry)
+
+    def _load(self, stem: str) -> None:
+        parts = stem.split("/")
+        for size in range(1, len(parts) + 1):
+            part = "/".join(parts[:size])
+            if part in self.modules and part not in self._reached:
+                self._execute(self.modules[part])
+
+    def _execute(self, module: Module) -> None:
+        items: dict[int, list[Import]] = defaultdict(list)
+        for site, item in module.imports():
+            if self.side.guards(module, site.unit, site.guards, hint=False) is not None:
+                items[site.unit].append(item)
+        for unit in module.source.units:
+            self._reached[module.stem] = unit.index
+            for item in items[unit.index]:
+                self._take(module, item)
+            if self.order.acts(self.side, module, unit):
+                self.trace.append(self.side.key(module, unit.index))
+        self._reached[module.stem] = float("inf")
+
+    def _take(self, module: Module, item: Import) -> None:
+        for stem in self.side.find(module.path, item.level, item.module):
+            self._load(stem)
+            found = self.modules.get(stem)
+            made = found.names.get(item.member or "", ()) if found else ()
+            if made and all(site.unit >= self._reached[stem] for site in made):
+                self.faults.add((module.stem, item.line, stem, str(item.member)))
+            elif item.member and not made:
+                self._load(f"{stem}/{item.member}")
 
 
 class Reach:
@@ -49,51 +302,45 @@ class Reach:
         self.fresh = {module.stem: module for module in judge.new.values()}
         self.lost: dict[str, set[str]] = defaultdict(set)  # by module: gone or something else now
         self.watched: dict[str, set[str]] = defaultdict(set)  # what moved code read there or is
-        self.arrived: dict[str, set[str]] = defaultdict(set)  # what moved there
 
     def run(self) -> None:
         """Check every file that may reach a name that a changed module lost."""
         self._survey()
         for module in self.judge.new.values():
             self._report(module)
-            for name in sorted(
-                (module.listed() or frozenset()) & self.lost.get(module.stem, set())
-            ):
-                if self._gone(module.stem, name):
+            for name in sorted(self.lost.get(module.stem, set()) & (module.listed() or set())):
+                if self.gone(module.stem, name):
                     why = f"__all__ lists {name}, which is no longer here"
                     line = module.names["__all__"][0].line
                     self.judge.residual("target", module.source, line, "reach", why)
         for module in (*self.judge.old.values(), *self.judge.new.values()):
             self._dynamic(module)
         self._unchanged()
-        self._others()
 
     def _survey(self) -> None:
         moved = set()
-        for old, before, new, after in self.judge.pairs:
+        for old, before, new, _ in self.judge.pairs:
             if old.path != new.path:
-                self.arrived[new.stem] |= {s.name for s in new.in_unit(after)}
                 moved |= {old.path, new.path}
                 refs = self.judge.facts(old, old.source.units[before]).refs
                 names = {r.name for r in refs if not r.local and r.name in old.names}
                 self.watched[old.stem] |= names | {s.name for s in old.in_unit(before)}
         self.stirred = moved | (self.judge.old.keys() ^ self.judge.new.keys())
         for old in self.judge.old.values():
-            new = self.fresh.get(old.stem)
-            names = (
-                set(old.names) if new is None else self.judge.differing(old, new) & old.names.keys()
-            )
-            for name in names:
+            twin = self.fresh.get(old.stem)
+            differing = frozenset(old.names) if twin is None else self.judge.differing(old, twin)
+            for name in differing & old.names.keys():
                 if self.base.lookup(old, name).sure:
-                    if new is None or not self.judge.same(old, new, name, hint=False):
+                    if twin is None or not self.judge.same(old, twin, name, hint=False):
                         self.lost[old.stem].add(name)
-            if names:
+            if differing:
                 self.stirred.add(old.path)
-            parent, _, tail = old.stem.rpartition("/")
             if not self.target.exists(old.stem):
+                parent, _, tail = old.stem.rpartition("/")
                 self.lost[parent].add(tail)
 
-    def _gone(self, stem: str, name: str) -> bool:
+    def gone(self, stem: str, name: str) -> bool:
+        """Tell whether a module of the target has lost a name."""
         module = self.target.module(stem)
         if self.target.exists(f"{stem}/{name}".lstrip("/")):
             return False
@@ -103,16 +350,18 @@ class Reach:
 
     def _unchanged(self) -> None:
         """Look at the files that are the same in both trees; star imports hand losses on."""
-        looked: set[str] = set()
-        seen: set[str] = set()
         python = [p for p in self.paths if p.endswith(".py") or "." not in p.rpartition("/")[2]]
-        while tails := {s.rpartition("/")[2] for s in (*self.lost, *self.watched)} - looked:
-            looked |= tails
+        looked: dict[str, int] = {}
+        while True:
+            sizes = {s: len(self.lost.get(s, ())) for s in (*self.lost, *self.watched)}
+            tails = {s.rpartition("/")[2] for s, size in sizes.items() if looked.get(s) != size}
+            if not tails:
+                return
+            looked = sizes
             pattern = re.compile("|".join(sorted(map(re.escape, tails))).encode())
             for path, data in sorted(self.read(self.search(pattern, python)).items()):
-                if path in seen or not is_python(path, data) or not self._concerned(data):
+                if not is_python(path, data) or not self._concerned(data):
                     continue
-                seen.add(path)
                 module = self.target.module(stem_of(path))
                 if module is None or module.path != path:
                     try:
@@ -128,9 +377,9 @@ class Reach:
         """Tell whether a file may reach what changed, by its imports and dotted paths alone."""
         text = re.sub(r"#[^\n]*", "", data.decode("utf-8", "replace")).replace("\\\n", " ")
         for stem in {*self.lost, *self.watched}:
-            parent, _, tail = stem.rpartition("/")
+            parent, _, tail = (re.escape(part) for part in stem.rpartition("/"))
             lost, watched = self.lost.get(stem, set()), self.watched.get(stem, set())
-            if tail not in text:
+            if stem.rpartition("/")[2] not in text:
                 continue
             for module, plain, several in _FROM.findall(text):
                 names = set(re.findall(r"\w+|\*", plain or several))
@@ -147,40 +396,25 @@ class Reach:
 
     def _report(self, module: Module) -> None:
         """Report what one file reaches that is gone or that a patch no longer hits."""
-        stems = {*self.lost, *self.watched, *(self.arrived if module.changed else ())}
         names = {
-            s: self.lost.get(s, set()) | self.watched.get(s, set()) | self.arrived.get(s, set())
-            for s in stems
+            s: self.lost.get(s, set()) | self.watched.get(s, set())
+            for s in (*self.lost, *self.watched)
         }
         side = self.target if module.changed else self.base  # what is meant, not what is found
-        for use in uses(side, module, self.judge, names) if names else ():
-            lost = self.lost.get(use.stem, set())
-            dotted = f"{use.stem.replace('/', '.')}.{use.name}"
-            why = ""
-            if use.how == "star":
-                self._hand_on(module, lost & (self.base.exported(use.stem) or lost))
-            elif use.name in lost and self._gone(use.stem, use.name):
-                why = f"{dotted} is no longer there"
-            elif use.name in lost:
-                why = f"{dotted} is something else now"
-            elif use.name in self.watched.get(use.stem, ()):
-                if use.how == "write":
-                    why = f"code that moved no longer sees what is written to {dotted}"
-                elif use.how in {"patch", "string"}:
-                    what = f"{dotted} is patched here, where code that moved no longer reads it"
-                    self.found.observe(module.path, use.line, "patch", what)
-            elif use.how == "write" and use.name in self.arrived.get(use.stem, ()):
-                if self._taken(use.stem, use.name):
-                    why = f"who imports {use.name} by name does not see what is written to {dotted}"
+        for line, how, stem, name in self._uses(side, module, names) if names else ():
+            lost, dotted, why = self.lost.get(stem, set()), f"{stem.replace('/', '.')}.{name}", ""
+            if how == "star":
+                self._hand_on(module, lost & (self.base.exported(stem) or lost))
+            elif name in lost:
+                gone = self.gone(stem, name)
+                why = f"{dotted} is {'no longer there' if gone else 'something else now'}"
+            elif name in self.watched.get(stem, ()) and how == "write":
+                why = f"code that moved no longer sees what is written to {dotted}"
+            elif name in self.watched.get(stem, ()) and how in {"patch", "string"}:
+                what = f"{dotted} is patched here, where code that moved no longer reads it"
+                self.found.observe(module.path, line, "patch", what)
             if why:
-                self.judge.residual("target", module.source, use.line, "reach", why)
-
-    def _taken(self, stem: str, name: str) -> bool:
-        return any(
-            item.member == name and stem in self.target.find(module.path, item.level, item.module)
-            for module in self.judge.new.values()
-            for _, item in module.imports()
-        )
+                self.judge.residual("target", module.source, line, "reach", why)
 
     def _hand_on(self, module: Module, names: set[str]) -> None:
         """Treat an unchanged module as one that lost what its star import no longer brings."""
@@ -192,23 +426,47 @@ class Reach:
                 why = f"a star import no longer brings {name}"
                 self.judge.residual("target", module.source, ref.line, "reach", why)
 
-    def _others(self) -> None:
-        """Look for the paths of lost names in files that are no Python."""
-        dotted = {stem.replace("/", ".") for stem in self.lost}
-        tails = {".".join(d.split(".")[-2:]) for d in dotted}
-        paths = [path for path in self.paths if path.endswith((*_CONFIGURATION, *_PROSE))]
-        pattern = re.compile("|".join(sorted(map(re.escape, tails))).encode())
-        for path, data in sorted(self.read(self.search(pattern, paths)).items()) if tails else ():
-            for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
-                for stem, name in (
-                    n for found in _PATH.findall(line) for n in _named(self.base, found)
-                ):
-                    if name in self.lost.get(stem, ()) and self._gone(stem, name):
-                        what = f"{name} is no longer in {stem.replace('/', '.')}"
-                        if path.endswith(_CONFIGURATION):
-                            self.found.residual("target", path, number, "reach", what, line)
-                        else:
-                            self.found.observe(path, number, "mention", what)
+    def _uses(self, side: Side, module: Module, names: Mapping[str, set[str]]) -> Iterator[Use]:
+        """List what a file reaches of these names, by module."""
+        tails = {stem.rpartition("/")[2] for stem in names}
+        wanted = {name for found in names.values() for name in found} | tails
+        for unit in module.source.units:
+            if not words(unit.text) & wanted and "*" not in unit.text:
+                continue
+            found = self.judge.facts(module, unit)
+            for item in dict.fromkeys([*found.imports, *imports_of(unit.node)]):
+                for stem in side.find(module.path, item.level, item.module):
+                    if item.member:
+                        yield (
+                            item.line,
+                            "star" if item.member == "*" else "import",
+                            stem,
+                            item.member,
+                        )
+                    for size in range(stem.count("/") + 1):  # `import a.b` takes `b` from `a`
+                        parent, _, name = stem.rsplit("/", size)[0].rpartition("/")
+                        yield item.line, "import", parent, name
+            for ref in (*found.refs, *found.guards):
+                for size, attr in enumerate(ref.attrs):
+                    stored = ref.action != "load" and size == len(ref.attrs) - 1
+                    for stem in side.modules(module, ref._replace(attrs=ref.attrs[:size])):
+                        yield ref.line, "write" if stored else "read", stem, attr
+            yield from self._spelled(side, module, unit, tails)
+
+    def _spelled(self, side: Side, module: Module, unit: Unit, tails: set[str]) -> Iterator[Use]:
+        """List the names of modules that a statement spells as strings."""
+        found = self.judge.facts(module, unit)
+        for _, call, _ in found.calls:
+            text = constant(module, call.args[1]) if len(call.args) > 1 else None
+            how = "patch" if last_name(call) in _PATCHES else "read"
+            for ref in found.refs if text else ():
+                for stem in side.modules(module, ref) if ref.node is call.args[0] else ():
+                    yield call.lineno, how, stem, str(text)
+        if tails & words(unit.text) or re.search(r"\b[fF][\"']", unit.text):
+            for node in ast.walk(unit.node):
+                text = constant(module, node) if hasattr(node, "lineno") else None
+                for stem, attr in named(side, text) if text and PATH.fullmatch(text) else ():
+                    yield node.lineno, "string", stem, attr  # type: ignore[attr-defined]
 
     # --- dynamic code ---
 
@@ -240,61 +498,3 @@ class Reach:
                 if isinstance(node, ast.Subscript) and last_name(node.value) == "modules":
                     if not isinstance(node.ctx, ast.Load):
                         self.found.unknown(module.path, node.lineno, "`sys.modules` is written to")
-
-
-def uses(side: Side, module: Module, judge: Judge, names: Mapping[str, set[str]]) -> Iterator[Use]:
-    """List what a file reaches of these names, by module."""
-    tails = {stem.rpartition("/")[2] for stem in names}
-    wanted = {name for found in names.values() for name in found} | tails
-    for unit in module.source.units:
-        if not words(unit.text) & wanted and "*" not in unit.text:
-            continue
-        found = judge.facts(module, unit)
-        for item in dict.fromkeys([*found.imports, *imports_of(unit.node)]):
-            for stem in side.find(module.path, item.level, item.module):
-                if item.member:
-                    how = "star" if item.member == "*" else "import"
-                    yield Use(item.line, how, stem, item.member)
-                for size in range(stem.count("/") + 1):  # `import a.b` takes `b` from `a`
-                    whole = stem.rsplit("/", size)[0]
-                    yield Use(
-                        item.line, "import", whole.rpartition("/")[0], whole.rpartition("/")[2]
-                    )
-        for ref in (*found.refs, *found.guards):
-            for size, attr in enumerate(ref.attrs):
-                for what, rest in side.resolve(module, ref._replace(attrs=ref.attrs[:size])).whats:
-                    if what[0] == "mod" and not rest:
-                        stored = ref.action != "load" and size == len(ref.attrs) - 1
-                        yield Use(ref.line, "write" if stored else "read", what[1], attr)
-        for _, call, _ in found.calls:
-            name = call.args[1] if len(call.args) > 1 else None
-            if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                how = "patch" if last_name(call) in _PATCHES else "read"
-                for stem in modules_in(side, module, found, call.args[0]):
-                    yield Use(call.lineno, how, stem, name.value)
-        if tails & words(unit.text) or re.search(r"\b[fF][\"']", unit.text):
-            for node in ast.walk(unit.node):
-                text = _constant(module, node) if hasattr(node, "lineno") else None
-                for stem, attr in _named(side, text) if text and _PATH.fullmatch(text) else ():
-                    yield Use(node.lineno, "string", stem, attr)  # type: ignore[attr-defined]
-
-
-def _named(side: Side, dotted: str) -> Iterator[tuple[str, str]]:
-    """List the modules, and the name in each, that a dotted path may mean."""
-    parts = re.split("[.:]", dotted)
-    for size in range(1, len(parts)):
-        for stem in side.find("", 0, ".".join(parts[:size])):
-            yield stem, parts[size]
-
-
-def _constant(module: Module, node: ast.AST) -> str | None:
-    """Work out a string, also an f-string whose names are constants of the module."""
-    if isinstance(node, ast.JoinedStr):
-        parts = [_constant(module, part) for part in node.values]
-        return None if None in parts else "".join(map(str, parts))
-    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
-        found = module.names.get(node.value.id, [])
-        owner = module.source.units[found[0].unit].node if len(found) == 1 else None
-        node = getattr(owner, "value", node)
-    value = node.value if isinstance(node, ast.Constant) else None
-    return value if isinstance(value, str) else None

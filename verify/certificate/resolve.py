@@ -30,20 +30,18 @@ Key = tuple[str, int]  # a statement: its path in the base (or `+path` if only t
 What = tuple[Any, ...]  # ("def", key, name, ordinal), ("mod", stem), ("ext", dotted), ...
 _Seen = frozenset[tuple[str, str]]
 _BUILTINS = frozenset(dir(builtins))
-_SPECIAL = frozenset(
-    "__name__ __file__ __package__ __spec__ __path__ __loader__ __doc__ __dict__ "
-    "__annotations__ __builtins__ __cached__".split()
-)
+_SPECIAL = {
+    *("__name__", "__file__", "__package__", "__spec__", "__path__", "__loader__", "__doc__"),
+    *("__dict__", "__annotations__", "__builtins__", "__cached__"),
+}
 
 
 class Look(NamedTuple):
-    """How to look a name up: also under TYPE_CHECKING (`hint`); into unchanged modules (`deep`);
-    only at what the statement `limit` and those above it bind.
-    """
+    """How to look a name up."""
 
-    hint: bool = False
-    deep: bool = False
-    limit: int | None = None
+    hint: bool = False  # also under TYPE_CHECKING
+    deep: bool = False  # into unchanged modules as well
+    limit: int | None = None  # only at what this statement and those above it bind
 
 
 RUN = Look()
@@ -62,13 +60,11 @@ class Alternative(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """All definitions a name may have. `snapshot` says that one was copied by a `from` import;
-    `loaded` is how much of a dotted name an `import a.b` has surely loaded.
-    """
+    """All definitions a name may have."""
 
     alternatives: tuple[Alternative, ...]
-    snapshot: bool = False
-    loaded: str | None = None
+    snapshot: bool = False  # a `from` import has copied one of them
+    loaded: str | None = None  # how much of a dotted name an `import a.b` has surely loaded
 
     @property
     def whats(self) -> frozenset[tuple[What, tuple[str, ...]]]:
@@ -278,7 +274,7 @@ class Side:
         return _one("special", name, value)
 
     def starred(self, module: Module, hint: bool = True) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """List the modules of the tree that a module imports a star from, and on what conditions."""
+        """List the modules of the tree that a module imports a star from, with conditions."""
         for site in module.stars:
             guards = self.guards(module, site.unit, site.guards, hint=hint)
             item = site.imported
@@ -359,6 +355,12 @@ class Side:
             root = self.lookup(module, ref.name, look)
         found = self._descend(root, ref.attrs, look)
         return found._replace(loaded=self._loaded(module, ref))
+
+    def modules(self, module: Module, ref: Ref) -> Iterator[str]:
+        """Give the modules of the tree that a reference names."""
+        for what, rest in self.resolve(module, ref).whats:
+            if what[0] == "mod" and not rest:
+                yield what[1]
 
     def _descend(self, start: Meaning, attrs: tuple[str, ...], look: Look) -> Meaning:
         ends: list[Alternative] = []

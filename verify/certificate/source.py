@@ -58,8 +58,10 @@ class OpaqueError(Exception):
 
 @dataclass(slots=True)
 class Unit:
-    """A top-level statement. `start` to `end` takes in the comments that stand at it: directly
-    above, behind, and indented below. `first` and `last` are the lines of the statement alone.
+    """A top-level statement.
+
+    `text`, from `start` to `end`, takes in the comments that stand at it: directly above, behind,
+    and indented below. `first` is the line of the statement alone.
     """
 
     index: int
@@ -67,7 +69,6 @@ class Unit:
     start: int
     end: int
     first: int
-    last: int
     text: str = ""
 
 
@@ -162,8 +163,7 @@ def parse(path: str, data: bytes) -> Source:
     source = Source(path, text, tree, starts)
     for index, node in enumerate(tree.body):
         start, end = source.start_of(node), source.end_of(node)
-        unit = Unit(index, node, start, end, source.line_at(start), node.end_lineno or node.lineno)
-        source.units.append(unit)
+        source.units.append(Unit(index, node, start, end, source.line_at(start)))
     _place_comments(source)
     for unit in source.units:
         unit.text = text[unit.start : unit.end]
@@ -193,38 +193,34 @@ def _place_comments(source: Source) -> None:
     """Give each comment outside of statements to the one it stands at, or to none."""
     units = source.units
     ends = [0, *(unit.end for unit in units)]
-    for index, start in enumerate(ends):
-        end = units[index].start if index < len(units) else len(source.text)
-        if source.text.find("#", start, end) < 0:
-            continue
+    for index, end in enumerate(ends):
         above = units[index - 1] if index else None
         below = units[index] if index < len(units) else None
-        rows: list[tuple[int, str]] = []  # where each row of the gap starts, and what it says
-        for row in source.text[start:end].split("\n"):
-            rows.append((start, row))
-            start += len(row) + 1
-        free = _behind(above, rows)
+        gap = source.text[end : below.start if below else len(source.text)]
+        if "#" not in gap:
+            continue
+        rows = gap.split("\n")
+        places = [end, *(end + at.end() for at in re.finditer("\n", gap))]
+        free = _behind(above, rows, places)
         if below is not None and not only_imports(below.node):
-            row = len(rows) - 1
-            while row - 1 in free:
-                row -= 1
-                free.remove(row)
-            below.start = rows[row][0] if row < len(rows) - 1 else below.start
+            last = len(rows) - 1
+            while free and free[-1] == last - 1:
+                last = free.pop()
+                below.start = places[last]
         for row in free:
-            at, content = rows[row]
-            source.free.append((content.strip(" \t\f;\\"), source.line_at(at)))
+            text = rows[row].strip(" \t\f;\\")
+            source.free.append((text, source.line_at(places[row])))
 
 
-def _behind(above: Unit | None, rows: list[tuple[int, str]]) -> list[int]:
+def _behind(above: Unit | None, rows: list[str], places: list[int]) -> list[int]:
     """Stretch a statement over the comments behind and below it; list the rows of the others."""
     free = []
     within = above is not None and hasattr(above.node, "body")
-    for row, (at, content) in enumerate(rows):
-        bare = content.strip(" \t\f;\\")
-        if not bare.startswith("#"):
+    for row, content in enumerate(rows):
+        if not content.strip(" \t\f;\\").startswith("#"):
             continue
         if above is not None and (row == 0 or (within and content[0] in " \t")):
-            above.end = at + len(content.rstrip())
+            above.end = places[row] + len(content.rstrip())
         else:
             within = False
             free.append(row)
@@ -333,7 +329,7 @@ def children(node: ast.AST) -> list[ast.AST]:
     for name in node._fields:
         value = getattr(node, name, None)
         if value.__class__ is list:
-            found.extend(part for part in value if isinstance(part, ast.AST))  # type: ignore[union-attr]
+            found.extend(part for part in value if isinstance(part, ast.AST))
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
@@ -348,7 +344,7 @@ def bound(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Name):
-            if node.ctx.__class__ is not ast.Load:
+            if not isinstance(node.ctx, ast.Load):
                 yield node.id, node
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             yield node.name, node
@@ -357,17 +353,19 @@ def bound(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
             todo.extend(d for d in (*node.args.kw_defaults, *node.args.defaults) if d)
         elif isinstance(node, _COMPREHENSIONS):
             yield from _walrus(node)
-        elif isinstance(node, IMPORTS):
-            for item in imports_of(node):
-                yield item.name, node
-        elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            for name in node.names:
-                yield name, node
-        elif node.__class__ is not ast.Attribute or not isinstance(node.value, ast.Name):  # type: ignore[attr-defined]
+        elif isinstance(node, (*IMPORTS, ast.Global, ast.Nonlocal)):
+            yield from ((name, node) for name in _declared(node))
+        else:
             name = getattr(node, _NAMED.get(type(node), ""), None)
             if name is not None:
                 yield name, node
             todo.extend(reversed(children(node)))
+
+
+def _declared(node: ast.AST) -> list[str]:
+    if isinstance(node, (ast.Global, ast.Nonlocal)):
+        return list(node.names)
+    return [item.name for item in imports_of(node)]
 
 
 def _walrus(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from verify.certificate.conserve import Place
@@ -71,7 +71,6 @@ class Order:
         self.old = judge.stems
         self.new = {module.stem: module for module in judge.new.values()}
         self._active: dict[tuple[Side, str, int], bool] = {}
-        self.home = self._homes()
 
     def run(self) -> None:
         """Compare what loading the changed modules did, and does now."""
@@ -90,7 +89,6 @@ class Order:
             if late:
                 for name in sorted(late - self._late(old, old.source.units[before])):
                     self._note(new, after, f"{name} is bound only below this")
-        self._cycles()
 
     def _note(self, new: Module, index: int, why: str) -> None:
         line = new.source.units[index].first
@@ -224,32 +222,6 @@ class Order:
                     todo.extend(r.name for r in refs if not r.local and r.when != HINT)
         return late
 
-    # --- cycles ---
-
-    def _homes(self) -> dict[str, str]:
-        """Say which module each new one came from: it counts as that one in a cycle."""
-        flow: dict[str, Counter[str]] = defaultdict(Counter)
-        for old, _, new, _ in self.judge.pairs:
-            for stem in (new.stem, new.stem.rpartition("/")[0]):
-                if stem not in self.old:
-                    flow[stem][old.stem] += 1
-        return {s: min(c, key=lambda o: (-c[o], o)) for s, c in flow.items() if s in self.new}
-
-    def _cycles(self) -> None:
-        """Report each import that closes a circle which the base did not have."""
-        base, target = self.judge.base, self.judge.target
-        known = {(m.stem, stem) for m in self.old.values() for stem, _ in base.edges(m)}
-        for module in self.judge.new.values():
-            for stem, line in sorted(target.edges(module)):
-                one, other = self.home.get(module.stem, module.stem), self.home.get(stem, stem)
-                if one == other or (one, other) in known or base.path({}, one, other):
-                    continue  # it was loaded from here before, perhaps by a longer way
-                back = target.path(self.home, other, one)
-                if back:
-                    circle = " -> ".join(s.replace("/", ".") for s in (one, *back))
-                    why = f"this closes an import cycle: {circle}"
-                    self.judge.residual("target", module.source, line, "cycle", why)
-
 
 class _Run:
     """An import of a module: `trace` is what acts, `faults` what is taken before it is bound."""
@@ -301,6 +273,7 @@ class Reach:
         self.paths, self.read, self.search = list(paths), read, search
         self.fresh = {module.stem: module for module in judge.new.values()}
         self.lost: dict[str, set[str]] = defaultdict(set)  # by module: gone or something else now
+        self.gained: dict[str, set[str]] = defaultdict(set)  # what a star import brings as well now
         self.watched: dict[str, set[str]] = defaultdict(set)  # what moved code read there or is
 
     def run(self) -> None:
@@ -329,10 +302,12 @@ class Reach:
         for old in self.judge.old.values():
             twin = self.fresh.get(old.stem)
             differing = frozenset(old.names) if twin is None else self.judge.differing(old, twin)
-            for name in differing & old.names.keys():
-                if self.base.lookup(old, name).sure:
+            for name in differing:
+                if self.base.lookup(old, name).sure or self.base.exists(f"{old.stem}/{name}"):
                     if twin is None or not self.judge.same(old, twin, name, hint=False):
                         self.lost[old.stem].add(name)
+                elif twin is not None and name in (self.target.exported(old.stem) or {name}):
+                    self.gained[old.stem].add(name)
             if differing:
                 self.stirred.add(old.path)
             if not self.target.exists(old.stem):
@@ -353,7 +328,8 @@ class Reach:
         python = [p for p in self.paths if p.endswith(".py") or "." not in p.rpartition("/")[2]]
         looked: dict[str, int] = {}
         while True:
-            sizes = {s: len(self.lost.get(s, ())) for s in (*self.lost, *self.watched)}
+            stems = {*self.lost, *self.watched, *self.gained}
+            sizes = {stem: len(self.lost.get(stem, ())) for stem in stems}
             tails = {s.rpartition("/")[2] for s, size in sizes.items() if looked.get(s) != size}
             if not tails:
                 return
@@ -376,7 +352,7 @@ class Reach:
     def _concerned(self, data: bytes) -> bool:
         """Tell whether a file may reach what changed, by its imports and dotted paths alone."""
         text = re.sub(r"#[^\n]*", "", data.decode("utf-8", "replace")).replace("\\\n", " ")
-        for stem in {*self.lost, *self.watched}:
+        for stem in {*self.lost, *self.watched, *self.gained}:
             parent, _, tail = (re.escape(part) for part in stem.rpartition("/"))
             lost, watched = self.lost.get(stem, set()), self.watched.get(stem, set())
             if stem.rpartition("/")[2] not in text:
@@ -396,15 +372,16 @@ class Reach:
 
     def _report(self, module: Module) -> None:
         """Report what one file reaches that is gone or that a patch no longer hits."""
-        names = {
-            s: self.lost.get(s, set()) | self.watched.get(s, set())
-            for s in (*self.lost, *self.watched)
-        }
+        stems = {*self.lost, *self.watched, *self.gained}
+        names = {s: self.lost.get(s, set()) | self.watched.get(s, set()) for s in stems}
         side = self.target if module.changed else self.base  # what is meant, not what is found
         for line, how, stem, name in self._uses(side, module, names) if names else ():
             lost, dotted, why = self.lost.get(stem, set()), f"{stem.replace('/', '.')}.{name}", ""
             if how == "star":
                 self._hand_on(module, lost & (self.base.exported(stem) or lost))
+                more = self.gained.get(stem, set()) & words(module.source.text)
+                if more and not module.changed:
+                    why = f"this now brings {', '.join(sorted(more))} as well"
             elif name in lost:
                 gone = self.gone(stem, name)
                 why = f"{dotted} is {'no longer there' if gone else 'something else now'}"
@@ -457,6 +434,14 @@ class Reach:
         """List the names of modules that a statement spells as strings."""
         found = self.judge.facts(module, unit)
         for _, call, _ in found.calls:
+            path = constant(module, call.args[0]) if call.args else None
+            loads = last_name(call) in {"import_module", "__import__"}
+            dotted = (path or "").lstrip(".") if loads else ""
+            for stem in (
+                side.find(module.path, len(path or "") - len(dotted), dotted) if dotted else ()
+            ):
+                for name in sorted(self.lost.get(stem, set()) & words(module.source.text)):
+                    yield call.lineno, "read", stem, name
             text = constant(module, call.args[1]) if len(call.args) > 1 else None
             how = "patch" if last_name(call) in _PATCHES else "read"
             for ref in found.refs if text else ():

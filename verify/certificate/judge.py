@@ -242,10 +242,9 @@ class Judge:
             ours = self.base.resolve(old, one, limit=limits[0], deep=deep)
             theirs = self.target.resolve(new, other, limit=limits[1], deep=deep)
             if ours.equals(theirs, hint=one.when == HINT):
-                unlike_names = (one.name, one.attrs) != (other.name, other.attrs)
-                if unlike_names or ours.loaded == theirs.loaded:
+                if ours.loaded == theirs.loaded:
                     return None
-                return f"it relies on `import {ours.loaded or theirs.loaded}`"
+                return f"it relies on `import {theirs.loaded or ours.loaded}`"
         return f"{'.'.join((other.name, *other.attrs))} is now {theirs}; it was {ours}"
 
     # --- edited statements ---

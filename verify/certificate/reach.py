@@ -45,6 +45,7 @@ Read = Callable[[Iterable[str]], Mapping[str, bytes]]
 Use = tuple[int, str, str, str]
 Search = Callable[[re.Pattern[bytes], Iterable[str]], Iterable[str]]
 _FROM = re.compile(r"\bfrom\s+([.\w]+)\s*\bimport\b\s*(?:([^\n;(]+)|\(([^)]*)\))")
+_RUNS = re.compile(r"\b(?:exec|eval|__import__|import_module)\s*\(")
 _PATCHES = {"setattr", "delattr", "object", "patch", "setitem"}
 # Libraries whose decorators wrap and register nothing.
 _WRAPPERS = re.compile(
@@ -357,6 +358,8 @@ class Reach:
             lost, watched = self.lost.get(stem, set()), self.watched.get(stem, set())
             if stem.rpartition("/")[2] not in text:
                 continue
+            if _RUNS.search(text) and re.search(rf"\b{tail}\b", text):
+                return True
             for module, plain, several in _FROM.findall(text):
                 names = set(re.findall(r"\w+|\*", plain or several))
                 here = module.rpartition(".")[2] == tail and (names & lost or "*" in names)

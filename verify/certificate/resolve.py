@@ -64,7 +64,7 @@ class Meaning(NamedTuple):
 
     alternatives: tuple[Alternative, ...]
     snapshot: bool = False  # a `from` import has copied one of them
-    loaded: str | None = None  # how much of a dotted name an `import a.b` has surely loaded
+    loaded: str | None = None  # what loads a dotted name outside of the tree, or fails to within
 
     @property
     def whats(self) -> frozenset[tuple[What, tuple[str, ...]]]:
@@ -285,11 +285,10 @@ class Side:
     def outside_stars(self, module: Module) -> tuple[str, ...]:
         """List the star imports whose names cannot be listed."""
         found = set()
-        for site in module.stars:
-            if site.imported is not None:
-                stems = self.find(module.path, site.imported.level, site.imported.module)
-                if not stems or any(self.exported(stem) is None for stem in stems):
-                    found.add("." * site.imported.level + site.imported.module)
+        for item in (site.imported for site in module.stars if site.imported):
+            stems = self.find(module.path, item.level, item.module)
+            if not stems or any(self.exported(stem) is None for stem in stems):
+                found.add("." * item.level + item.module)
         return tuple(sorted(found))
 
     def exported(self, stem: str, seen: frozenset[str] = frozenset()) -> frozenset[str] | None:
@@ -300,13 +299,12 @@ class Side:
         if "__all__" in module.names:
             return module.listed()
         names = {name for name in module.names if not name.startswith("_")}
-        if self.outside_stars(module) if not seen else False:
-            return None
-        for inner, _ in self.starred(module):
-            brought = self.exported(inner, seen | {stem})
-            if brought is None:
-                return None
-            names |= brought
+        for item in (site.imported for site in module.stars if site.imported):
+            stems = self.find(module.path, item.level, item.module)
+            for brought in [self.exported(s, seen | {stem}) for s in stems] or [None]:
+                if brought is None:
+                    return None
+                names |= brought
         return frozenset(names)
 
     def follow(
@@ -354,7 +352,7 @@ class Side:
         else:
             root = self.lookup(module, ref.name, look)
         found = self._descend(root, ref.attrs, look)
-        return found._replace(loaded=self._loaded(module, ref))
+        return found._replace(loaded=self._loaded(module, ref, found.alternatives))
 
     def modules(self, module: Module, ref: Ref) -> Iterator[str]:
         """Give the modules of the tree that a reference names."""
@@ -377,12 +375,19 @@ class Side:
         return Meaning(tuple(ends), snapshot)
 
     @staticmethod
-    def _loaded(module: Module, ref: Ref) -> str | None:
-        """Tell the longest part of a dotted name that some `import a.b` loads."""
-        whole = ".".join((ref.name, *ref.attrs, ""))
+    def _loaded(module: Module, ref: Ref, ends: tuple[Alternative, ...]) -> str | None:
+        """Give the longest `import` that loads a dotted name; within the tree, what is missing."""
+        whole = (ref.name, *ref.attrs, "")
         items = ref.local or [s.imported for s in module.names.get(ref.name, ()) if s.imported]
-        fitting = [i.module for i in items if not i.member and whole.startswith(f"{i.module}.")]
-        return max(fitting, key=len, default=None) if ref.attrs else None
+        names = [item.module for item in items if item.member is None]
+        fitting = [name for name in names if ".".join(whole).startswith(f"{name}.")]
+        longest = max(fitting, key=len, default=None)
+        plain = any(name.partition(".")[0] == ref.name for name in names)
+        if not ref.attrs or not plain or ends[0].what[0] == "ext":
+            return longest if ref.attrs else None
+        size = len(ref.attrs) - len(ends[0].rest) + (ends[0].what[0] == "mod")
+        covered = longest is not None and longest.count(".") + 1 >= size
+        return None if covered else ".".join(whole[:size])
 
     # --- what loads what ---
 

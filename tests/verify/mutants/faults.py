@@ -76,7 +76,9 @@ class Text:
         return self.text[start:end]
 
     def each(self, *types: type) -> Iterator[ast.AST]:
-        return (node for node in self.code if isinstance(node, types) and id(node) not in self.formatted)
+        return (
+            node for node in self.code if isinstance(node, types) and id(node) not in self.formatted
+        )
 
     def tokens(self, kind: int) -> Iterator[tuple[int, int, str]]:
         for tok in tokenize.generate_tokens(io.StringIO(self.text).readline):
@@ -113,15 +115,35 @@ def _between(text: Text, left: ast.AST, right: ast.AST, table: Mapping[str, str]
 
 @kind("comparison")
 def _comparison(text: Text) -> Iterator[Edit]:
-    table = {"==": "!=", "!=": "==", "<=": "<", ">=": ">", "<": "<=", ">": ">=", "is not": "is",
-             "not in": "in", "is": "is not", "in": "not in"}  # fmt: skip
+    table = {
+        "==": "!=",
+        "!=": "==",
+        "<=": "<",
+        ">=": ">",
+        "<": "<=",
+        ">": ">=",
+        "is not": "is",
+        "not in": "in",
+        "is": "is not",
+        "in": "not in",
+    }
     for node in text.each(ast.Compare):
         yield from _between(text, node.left, node.comparators[0], table)  # type: ignore[attr-defined]
 
 
 @kind("arithmetic operator")
 def _arithmetic(text: Text) -> Iterator[Edit]:
-    table = {"+": "-", "-": "+", "**": "*", "*": "+", "//": "%", "/": "*", "%": "//", "|": "&", "&": "|"}
+    table = {
+        "+": "-",
+        "-": "+",
+        "**": "*",
+        "*": "+",
+        "//": "%",
+        "/": "*",
+        "%": "//",
+        "|": "&",
+        "&": "|",
+    }
     for node in text.each(ast.BinOp):
         yield from _between(text, node.left, node.right, table)  # type: ignore[attr-defined]
 
@@ -235,7 +257,11 @@ def _swapped(text: Text) -> Iterator[Edit]:
             one, two = node.args[:2]  # type: ignore[attr-defined]
             start, end = text.span(one)[0], text.span(two)[1]
             gap = text.text[text.span(one)[1] : text.span(two)[0]]
-            if "#" not in gap and not isinstance(one, ast.Starred) and not isinstance(two, ast.Starred):
+            if (
+                "#" not in gap
+                and not isinstance(one, ast.Starred)
+                and not isinstance(two, ast.Starred)
+            ):
                 yield start, end, text.of(two) + gap + text.of(one)
 
 
@@ -327,9 +353,13 @@ def _bodies(text: Text) -> Iterator[list[ast.stmt]]:
 
 
 def _alone(text: Text, node: ast.stmt) -> bool:
-    return not text.indent(node).strip() and text.lines[(node.end_lineno or 0) - 1][
-        len(text.lines[(node.end_lineno or 0) - 1].encode()[: node.end_col_offset].decode()) :
-    ].strip() in {"", *()} or not text.indent(node).strip()
+    return (
+        not text.indent(node).strip()
+        and text.lines[(node.end_lineno or 0) - 1][
+            len(text.lines[(node.end_lineno or 0) - 1].encode()[: node.end_col_offset].decode()) :
+        ].strip()
+        in {"", *()}
+    ) or not text.indent(node).strip()
 
 
 @kind("statements swapped")
@@ -337,7 +367,15 @@ def _order(text: Text) -> Iterator[Edit]:
     for body in _bodies(text):
         for one, two in zip(body, body[1:], strict=False):
             top = one in text.tree.body
-            simple = (ast.Assign, ast.Expr, ast.AugAssign, ast.Return, ast.Assert, ast.Delete, ast.If)
+            simple = (
+                ast.Assign,
+                ast.Expr,
+                ast.AugAssign,
+                ast.Return,
+                ast.Assert,
+                ast.Delete,
+                ast.If,
+            )
             if top or not isinstance(one, simple) or not isinstance(two, simple):
                 continue
             if not text.indent(one).strip() and not text.indent(two).strip():
@@ -367,7 +405,9 @@ def _dropped(text: Text) -> Iterator[Edit]:
 def _repeated(text: Text) -> Iterator[Edit]:
     for body in _bodies(text):
         for node in body:
-            if not text.indent(node).strip() and isinstance(node, (ast.Assign, ast.Expr, ast.FunctionDef)):
+            if not text.indent(node).strip() and isinstance(
+                node, (ast.Assign, ast.Expr, ast.FunctionDef)
+            ):
                 start, end = text.whole(node)
                 yield end, end, text.text[start:end]
 
@@ -444,7 +484,9 @@ def _comment_moved(text: Text) -> Iterator[Edit]:
         below = text.text.find("\n", end + 1)
         row = text.text[end + 1 : below]
         if not text.text[line:start].strip() and row.strip() and "#" not in row and below > 0:
-            if len(row) - len(row.lstrip()) == start - line and not row.rstrip().endswith(("(", "[", "{", "\\", ",", ":")):
+            if len(row) - len(row.lstrip()) == start - line and not row.rstrip().endswith(
+                ("(", "[", "{", "\\", ",", ":")
+            ):
                 if not re.match(r"\s*(import|from|[)\]}])", row):
                     yield line, below + 1, f"{row}\n{text.text[line:start]}{comment}\n"
 
@@ -560,7 +602,9 @@ def _guarded(text: Text) -> Iterator[Edit]:
 @kind("guard negated")
 def _guard(text: Text) -> Iterator[Edit]:
     for node in text.tree.body:
-        if isinstance(node, ast.If) and all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in node.body):
+        if isinstance(node, ast.If) and all(
+            isinstance(n, (ast.Import, ast.ImportFrom)) for n in node.body
+        ):
             yield *text.span(node.test), f"not ({text.of(node.test)})"
 
 
@@ -616,10 +660,12 @@ def _export(text: Text) -> Iterator[Edit]:
                 yield *text.span(element), '"unknown"'
 
 
-def mutants(path: str, text: str, chance: random.Random, each: int) -> Iterator[Mutant]:
+def mutants(
+    path: str, text: str, chance: random.Random, each: int, only: str | None = None
+) -> Iterator[Mutant]:
     """Give up to `each` mutants of every kind of one file, in an order that `chance` decides."""
     held = Text(text)
-    for name, make in KINDS.items():
+    for name, make in KINDS.items() if only is None else [(only, KINDS[only])]:
         edits = list(make(held))
         chance.shuffle(edits)
         made = 0

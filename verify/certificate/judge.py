@@ -244,7 +244,7 @@ class Judge:
             if ours.equals(theirs, hint=one.when == HINT):
                 if ours.loaded == theirs.loaded:
                     return None
-                return f"it relies on `import {theirs.loaded or ours.loaded}`"
+                return "it relies on an `import` of a dotted name that changed"
         return f"{'.'.join((other.name, *other.attrs))} is now {theirs}; it was {ours}"
 
     # --- edited statements ---

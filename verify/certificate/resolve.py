@@ -64,7 +64,7 @@ class Meaning(NamedTuple):
 
     alternatives: tuple[Alternative, ...]
     snapshot: bool = False  # a `from` import has copied one of them
-    loaded: str | None = None  # what loads a dotted name outside of the tree, or fails to within
+    loaded: object = None  # what loads a dotted name outside of the tree, or fails to within
 
     @property
     def whats(self) -> frozenset[tuple[What, tuple[str, ...]]]:
@@ -265,13 +265,9 @@ class Side:
         if name not in _SPECIAL:
             kind = "builtin" if name in _BUILTINS else "free"
             return _one(kind, name, self.outside_stars(module))
-        value: object = (module.stem, module.package)
-        if name == "__name__":
-            value = module.stem
-        elif name == "__doc__":
-            texts = [unit for unit in module.source.units[:1] if is_text(unit.node)]
-            value = self.key(module, 0) if texts else None
-        return _one("special", name, value)
+        texts = [unit for unit in module.source.units[:1] if is_text(unit.node)]
+        special = {"__name__": module.stem, "__doc__": self.key(module, 0) if texts else None}
+        return _one("special", name, special.get(name, (module.stem, module.package)))
 
     def starred(self, module: Module, hint: bool = True) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """List the modules of the tree that a module imports a star from, with conditions."""
@@ -374,20 +370,24 @@ class Side:
             ends.extend(a.under(alternative.guards) for a in end.alternatives)
         return Meaning(tuple(ends), snapshot)
 
-    @staticmethod
-    def _loaded(module: Module, ref: Ref, ends: tuple[Alternative, ...]) -> str | None:
+    def _loaded(self, module: Module, ref: Ref, ends: tuple[Alternative, ...]) -> object:
         """Give the longest `import` that loads a dotted name; within the tree, what is missing."""
         whole = (ref.name, *ref.attrs, "")
-        items = ref.local or [s.imported for s in module.names.get(ref.name, ()) if s.imported]
-        names = [item.module for item in items if item.member is None]
-        fitting = [name for name in names if ".".join(whole).startswith(f"{name}.")]
-        longest = max(fitting, key=len, default=None)
-        plain = any(name.partition(".")[0] == ref.name for name in names)
+        items: list[tuple[Import, Any]] = [(item, ()) for item in ref.local or ()]
+        for site in module.names.get(ref.name, ()) if ref.local is None else ():
+            guards = self.guards(module, site.unit, site.guards, hint=ref.when == HINT)
+            if site.imported and guards is not None:
+                items.append((site.imported, guards))
+        loads = [(item.module, guards) for item, guards in items if item.member is None]
+        fitting = [load for load in loads if ".".join(whole).startswith(f"{load[0]}.")]
+        longest = max(fitting, key=lambda load: (len(load[0]), not load[1]), default=None)
+        plain = any(name.partition(".")[0] == ref.name for name, _ in loads)
         if not ref.attrs or not plain or ends[0].what[0] == "ext":
             return longest if ref.attrs else None
         size = len(ref.attrs) - len(ends[0].rest) + (ends[0].what[0] == "mod")
-        covered = longest is not None and longest.count(".") + 1 >= size
-        return None if covered else ".".join(whole[:size])
+        if longest is None or longest[0].count(".") + 1 < size:
+            return ".".join(whole[:size])
+        return longest[1] or None
 
     # --- what loads what ---
 

@@ -355,11 +355,12 @@ class Judge:
 
     def _derived(self, module: Module, unit: Unit) -> bool:
         """Tell whether `__all__` of a new package lists just what it imports from moved code."""
-        if name_of(unit) != "__all__" or not module.package or module.path in self.old:
+        fresh = module.package and module.path not in self.old and "#" not in unit.text
+        if name_of(unit) != "__all__" or not fresh:
             return False
         names = module.listed()
-        imported = {n for n, found in module.names.items() if all(s.imported for s in found)}
-        if names is None or names != imported - module.source.futures or module.stars:
+        plain = {n for n, s in module.names.items() if all(i.imported and not i.guards for i in s)}
+        if names is None or names != plain - module.source.futures or module.stars:
             return False
         if not isinstance(unit.node, ast.Assign) or len(unit.node.value.elts) != len(names):  # type: ignore[attr-defined]
             return False

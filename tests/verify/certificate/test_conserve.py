@@ -114,7 +114,8 @@ COMMENTS: dict[str, tuple[Tree, Tree, str]] = {
     ),
     "one behind an import stays when others go": (
         *moved(
-            f"from os import (\n    getpid,  # noqa\n    path,\n)\n\n\ndef f():\n    return path\n\n\nX = getpid\n",
+            "from os import (\n    getpid,  # noqa\n    path,\n)\n\n\n"
+            "def f():\n    return path\n\n\nX = getpid\n",
             "from os import path\n\n\ndef f():\n    return path\n",
             "from os import getpid  # noqa\n\nX = getpid\n",
         ),
@@ -170,7 +171,7 @@ def test_of_layout(case: str) -> None:
 
 
 def test_a_residual_is_the_innermost_statement() -> None:
-    before = "class A:\n    def f(self):\n        if self:\n            x = 1\n            y = 2\n        return 3\n"
+    before = "class A:\n    def f(self):\n        if self:\n            x = 1\n            y = 2\n"
     found = judge({"m.py": before}, {"m.py": before.replace("y = 2", "y = 4")})
     assert [(r.side, r.line, r.kind, r.text, r.lines) for r in found.residuals] == [
         ("base", 5, "changed", "y = 2", (5,)),

@@ -8,6 +8,7 @@ from tests.verify.certificate.trees import BOTH, F, Tree, X, explain, judge, mov
 from verify.certificate import CERTIFIED, RESIDUAL, UNKNOWN
 
 PKG = {"pkg/__init__.py": ""}
+FLAG = "from k import is_on\n\n_on = is_on()\n\n\ndef f():\n    if _on:\n        return 1\n"
 REG = "R = []\n\n\ndef register(c):\n    R.append(c)\n    return c\n"
 
 READERS = {
@@ -237,8 +238,8 @@ ORDER: dict[str, tuple[Tree, Tree, str]] = {
     ),
     "a flag is no longer loaded": (
         *moved(
-            f"from k import is_on\n\n_on = is_on()\n\n\ndef f():\n    if _on:\n        return 1\n\n\n{X}",
-            "from k import is_on\n\n_on = is_on()\n\n\ndef f():\n    if _on:\n        return 1\n",
+            f"{FLAG}\n\n{X}",
+            FLAG,
             X,
             k_py="def is_on():\n    return 1\n",
         ),

@@ -9,6 +9,8 @@ from verify.certificate import CERTIFIED, RESIDUAL
 
 TYPES = "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\n"
 LAZY = "from __future__ import annotations\n\n\n"
+FALLBACK = "try:\n    from a import x\nexcept ImportError:\n    from b import x\n\nprint(x)\n"
+SWAPPED = "try:\n    from b import x\nexcept ImportError:\n    from a import x\n\nprint(x)\n"
 A = "class A:\n    x: int\n"
 PKG = {"pkg/__init__.py": "", "pkg/h.py": "a = 1\n", "pkg/s/__init__.py": ""}
 
@@ -156,7 +158,8 @@ RESIDUAL_CASES: dict[str, tuple[Tree, Tree]] = {
     "a base class may evaluate annotations": moved(
         f"{LAZY}from z import Model\n\n\n{A}\n\nclass B(Model):\n    a: A\n",
         LAZY + A,
-        f"{TYPES}from z import Model\n\nif TYPE_CHECKING:\n    from n import A\n\n\nclass B(Model):\n    a: A\n",
+        f"{TYPES}from z import Model\n\nif TYPE_CHECKING:\n    from n import A\n\n\n"
+        "class B(Model):\n    a: A\n",
     ),
     "a relative import is not rebased": (
         {**PKG, "pkg/m.py": f"def f():\n    from .h import a\n    return a\n\n\n{X}"},
@@ -187,7 +190,8 @@ RESIDUAL_CASES: dict[str, tuple[Tree, Tree]] = {
             "pkg/m.py": X,
             "pkg/n/c.py": F,
             "u.py": "from pkg.n import f\n\nf()\n",
-            "pkg/n/__init__.py": 'from pkg.e import y\nfrom pkg.n.c import f\n\n__all__ = ["f", "y"]\n',
+            "pkg/n/__init__.py": "from pkg.e import y\nfrom pkg.n.c import f\n\n"
+            '__all__ = ["f", "y"]\n',
         },
     ),
     "a submodule is read that nothing here imports": (
@@ -204,18 +208,12 @@ RESIDUAL_CASES: dict[str, tuple[Tree, Tree]] = {
         {"m.py": "class A:\n    from posixpath import path\n"},
     ),
     "a fallback catches more": (
-        {
-            "m.py": "try:\n    from a import x\nexcept ImportError:\n    from b import x\n\nprint(x)\n"
-        },
-        {"m.py": "try:\n    from a import x\nexcept Exception:\n    from b import x\n\nprint(x)\n"},
+        {"m.py": FALLBACK},
+        {"m.py": FALLBACK.replace("ImportError", "Exception")},
     ),
     "two fallbacks change places": (
-        {
-            "m.py": "try:\n    from a import x\nexcept ImportError:\n    from b import x\n\nprint(x)\n"
-        },
-        {
-            "m.py": "try:\n    from b import x\nexcept ImportError:\n    from a import x\n\nprint(x)\n"
-        },
+        {"m.py": FALLBACK},
+        {"m.py": SWAPPED},
     ),
     "a guard that assigns is changed": (
         {"m.py": "import os\n\nif (n := os.getpid()):\n    import sys\n\nprint(n, sys)\n"},

@@ -355,15 +355,14 @@ class Judge:
 
     def _derived(self, module: Module, unit: Unit) -> bool:
         """Tell whether `__all__` of a new package lists just what it imports from moved code."""
-        fresh = module.package and module.path not in self.old and "#" not in unit.text
-        if name_of(unit) != "__all__" or not fresh:
+        names = module.listed() if module.package and module.path not in self.old else None
+        if names is None or name_of(unit) != "__all__" or "#" in unit.text or module.stars:
             return False
-        names = module.listed()
         plain = {n for n, s in module.names.items() if all(i.imported and not i.guards for i in s)}
-        if names is None or names != plain - module.source.futures or module.stars:
+        if names != plain - module.source.futures or not isinstance(unit.node, ast.Assign):
             return False
-        if not isinstance(unit.node, ast.Assign) or len(unit.node.value.elts) != len(names):  # type: ignore[attr-defined]
-            return False
+        if len(unit.node.value.elts) != len(names):  # type: ignore[attr-defined]
+            return False  # it names something twice
         moved = {(o.path, i) for o, i, n, _ in self.pairs if o.path != n.path}
         old = self.stems.get(module.stem)
         for name in names:

@@ -65,9 +65,10 @@ class TypeStrings:
         while waiting:
             root, context, statement = waiting.pop()
             for constant in self._strings(root, context.scope):
-                if constant in self._done:
-                    continue
-                self._done.add(constant)
+                if context.string is None:  # else read from one place only, and perhaps cached
+                    if constant in self._done:
+                        continue
+                    self._done.add(constant)
                 text = str(constant.value)
                 if text not in self._parsed:
                     self._parsed[text] = parse_expression(text)
@@ -79,9 +80,14 @@ class TypeStrings:
                 if context.annotation == "type comment":
                     kind = "type comment"
                 inner = Context(
-                    context.scope, True, kind, context.exact, None, context.anchor or constant,
-                    "" if inside else text, context.holder or constant,
-                )  # fmt: skip
+                    context.scope,
+                    deferred=True,
+                    annotation=kind,
+                    exact=context.exact,
+                    anchor=context.anchor or constant,
+                    string="" if inside else text,
+                    holder=context.holder or constant,
+                )
                 self._walk.expressions([tree], inner, statement, "assign")
                 waiting.append(TypePlace(tree, inner, statement))
 
@@ -97,7 +103,15 @@ class TypeStrings:
         else:
             tree = parse_expression(text)
             roots = [] if tree is None else [tree]
-        place = Context(context.scope, True, "type comment", context.exact, None, node, "", node)
+        place = Context(
+            context.scope,
+            deferred=True,
+            annotation="type comment",
+            exact=context.exact,
+            anchor=node,
+            string="",
+            holder=node,
+        )
         for root in roots:
             self._walk.expressions([root], place, statement, "assign")
             self._read(TypePlace(root, place, statement))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from transforms.changes import Blob
 from transforms.errors import Place, Refusal
 from transforms.names import Names
-from transforms.plan import ModuleName, Plan
+from transforms.plan import AuthoredFile, ModuleName, Plan
 from transforms.tree import Tree
 
 _REGULAR, _EXECUTABLE = 0o100644, 0o100755
@@ -16,7 +16,7 @@ def authored_blobs(plan: Plan, names: Names, tree: Tree) -> dict[str, Blob]:
     found: dict[str, Blob] = {}
     for file in plan.files:
         place = plan.place(file.line)
-        path = path_of_new(file.file, names, place)
+        path = path_of_new(file, plan, names)
         if path in tree.entries():
             raise Refusal(
                 "clash",
@@ -35,10 +35,21 @@ def authored_blobs(plan: Plan, names: Names, tree: Tree) -> dict[str, Blob]:
     return found
 
 
-def path_of_new(name: ModuleName, names: Names, place: Place) -> str:
-    """A dotted name means a package's `__init__` if modules are created below it, as most are."""
+def path_of_new(file: AuthoredFile, plan: Plan, names: Names) -> str:
+    """Where a new file lies: a dotted name means the `__init__` of a package."""
+    name, place = file.file, plan.place(file.line)
     if name.is_path:
         return name.text
+    modules = [destination.module for destination in plan.destinations]
+    created = {names.dotted(m.text) if m.is_path else m.text for m in modules}
+    top = name.text.partition(".")[0]
+    if not names.has_top(top) and top not in {module.partition(".")[0] for module in created}:
+        raise Refusal(
+            "unknown-module",
+            f"`{name}` would be a package in `{top}`, and there is none.",
+            next_step=f'If it is the path of a file, write `path = "{name}"` instead of `file`.',
+            place=place,
+        )
     return names.locate_new(name, place, package=True).path
 
 
@@ -46,7 +57,8 @@ def apply_edits(plan: Plan, names: Names, tree: Tree, after: dict[str, Blob | No
     """Apply every authored edit to the text that the move and the formatters left."""
     for edit in plan.edits:
         place = plan.place(edit.line)
-        path = edit.file.text if edit.file.is_path else _existing(edit.file, names, after, place)
+        known = edit.file.is_path or edit.file.text in tree.entries()
+        path = edit.file.text if known else _existing(edit.file, names, after, place)
         blob = after[path] if path in after else tree.blob(path)
         if blob is None:
             raise Refusal(

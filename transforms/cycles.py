@@ -78,6 +78,7 @@ class Graph:
         self._known: dict[str, Edges] = {}
 
     def edges(self, dotted: str) -> Edges:
+        """What a module imports when it is loaded."""
         if dotted not in self._known:
             self._known[dotted] = self._edges_of(dotted)
         return self._known[dotted]

@@ -21,6 +21,12 @@ DEPTH_LIMIT = 1_000
 CHAIN_LIMIT = 20_000
 
 _BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+# What has nothing below it. A tree has many of these, and looking into each doubles the time.
+_LEAVES = frozenset(
+    {type(None), str, int, ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias}
+    | {*ast.operator.__subclasses__(), *ast.unaryop.__subclasses__()}
+    | {*ast.cmpop.__subclasses__(), *ast.boolop.__subclasses__()}
+)
 _CHAIN_BYTES = b"+-*/%@&|^.([{<>"
 _OTHER_BYTES = bytes(set(range(256)) - set(_CHAIN_BYTES))
 _TOKENS = re.compile(
@@ -30,20 +36,21 @@ _TOKENS = re.compile(
         | '''    [^'\\]* (?: (?: \\. | '(?!'') ) [^'\\]* )* '''
         | "      [^"\\\n]* (?: \\. [^"\\\n]* )* "
         | '      [^'\\\n]* (?: \\. [^'\\\n]* )* ' )
-    | (?P<open>[(\[{]) | (?P<close>[)\]}]) | (?P<end>[\n,;:]) | \\\r?\n
-    | (?P<operator>[-+*/%@&|^.<>]) """,
+    | (?P<open>[(\[{]) | (?P<close>[)\]}]) | (?P<end>[,;:]) | (?P<newline>\n) | \\\r?\n
+    | (?P<operator>\*\* | // | << | >> | [-+*/%@&|^.]) """,
     re.VERBOSE | re.DOTALL,
 )
 
 
-def longest_chain(data: bytes) -> tuple[int, int]:
-    """Bound the operators that nest in one expression of `data`, and give the line (from 1).
+def longest_chain(data: bytes, at_least: int = CHAIN_LIMIT) -> tuple[int, int]:
+    """Bound the operators that nest in one expression of `data`, and give its line (from 1).
 
-    A bound from above, by counting characters; an unreadable file gets some number.
+    A bound from above, by counting characters. What is shorter than `at_least`, and a file whose
+    brackets do not match, which the parser gives up before it builds a tree, count as 0.
     """
-    if len(data.translate(None, _OTHER_BYTES)) < CHAIN_LIMIT:
-        return 0, 1  # cannot matter, and this is far cheaper than looking
-    counts = [0]
+    if len(data.translate(None, _OTHER_BYTES)) < at_least:
+        return 0, 1  # far cheaper than looking
+    counts = [0]  # operators so far: of the statement, then of each open bracket
     total = longest = where = 0
     for match in _TOKENS.finditer(data):
         kind = match.lastgroup
@@ -54,9 +61,11 @@ def longest_chain(data: bytes) -> tuple[int, int]:
             counts[-1] += 1
             counts.append(0)
             total += 1
-        elif kind == "close" and len(counts) > 1:
+        elif kind == "close":
+            if len(counts) == 1:
+                return 0, 1
             total -= counts.pop()
-        elif kind == "end":
+        elif kind == "end" or (kind == "newline" and len(counts) == 1):
             total -= counts[-1]
             counts[-1] = 0
         elif kind == "prefix" and match["prefix"].lower() in (b"f", b"rf", b"fr"):
@@ -65,6 +74,8 @@ def longest_chain(data: bytes) -> tuple[int, int]:
                 longest, where = total + inside, match.start()
         if total > longest:
             longest, where = total, match.start()
+    if len(counts) > 1 or longest < at_least:
+        return 0, 1
     return longest, data.count(b"\n", 0, where) + 1
 
 
@@ -111,7 +122,15 @@ def _deep_expression(roots: list[Any], limit: int) -> Any:
     """Find the first node more than `limit` levels below the parent of `roots`, or None."""
     level = roots
     for _ in range(limit):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-        if not level:
+        below: list[Any] = []
+        for node in level:
+            for field in node._fields:
+                value = getattr(node, field, None)
+                if value.__class__ is list:
+                    below += [part for part in value if part.__class__ not in _LEAVES]
+                elif value.__class__ not in _LEAVES and isinstance(value, ast.AST):
+                    below.append(value)
+        if not below:
             return None
+        level = below
     return next((node for node in level if hasattr(node, "lineno")), roots[0])

@@ -7,27 +7,46 @@ one statement end in one edit, and a file is parsed once.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from transforms.edits import Block, Edits
-from transforms.import_sites import ImportEditor, Site, is_type_checking
+from transforms.edits import Block, Edits, Rank
+from transforms.errors import Place
+from transforms.heads import Head
+from transforms.import_comments import drop_comments
+from transforms.import_editor import ImportEditor
+from transforms.import_runs import section_of, statement_key
+from transforms.import_sites import Site, is_type_checking
 from transforms.imports import ImportedName, ImportStyle, render_import
 from transforms.module import Module, Statement
-from transforms.style import infer_style, insertion_point
-from transforms.symbols import Symbols, is_future, is_string
-
-_GUARDS = (ast.If, ast.Try)
+from transforms.names import refuse_unimportable
+from transforms.style import infer_style
+from transforms.symbols import Symbols
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A name that a file needs: from which module (absolute), spelled how, for run time or not."""
+    """A name that a file needs: from which module (absolute), spelled how, for run time or not.
+
+    `pragma` is a comment for tools that a statement made for it carries.
+    """
 
     target: str
     spelled: str
     name: ImportedName
     type_checking: bool = False
+    pragma: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """A new statement at module level. `module` is what it is sorted by."""
+
+    module: str
+    plain: bool
+    text: str  # without the last line end
+    before: int | None  # the offset of what needs it first
 
 
 class Document:
@@ -48,184 +67,275 @@ class Document:
         self.sorter = sorter  # a formatter sorts imports afterwards: in place is enough
         self._style = style
         self.edits = Edits(self.module.text, self.module.newline)
-        self.editor = ImportEditor(self.module, package, lambda: self.style)
+        self.editor = ImportEditor(self.module, package, lambda: self.style, sorter=sorter)
         self.symbols = Symbols(self.module)
+        self.head = Head(self.module)
+        self._wanted: list[tuple[Wanted, int | None]] = []
+        self._new: list[_New] = []
         self._type_checking: list[Wanted] = []
-        self._fresh: list[Wanted] = []  # for a file without any import to stand beside
 
     @cached_property
     def style(self) -> ImportStyle:
+        """How the file writes its imports."""
         return self._style or infer_style(self.module.text, self.module.tree)
 
     def finish(self) -> bytes:
         """The new bytes."""
-        self._add_first_imports()
+        if self._type_checking:
+            self._create_type_checking_block()
+        self._place_new()
+        self._drop_empty_guards()
+        drop_comments(self.module, self.editor, self.edits)
         self.editor.finish(self.edits)
         return self.module.encode(self.edits.apply())
 
     def import_name(self, wanted: Wanted, *, before: int | None = None) -> None:
         """Import a name at module level: merged into a statement that fits, else beside the others.
 
-        `before` is the offset of the first use at import time: an existing statement behind it
-        does not count.
+        `before` is the offset of the first use: what stands behind it does not count.
         """
+        refuse_unimportable(wanted.spelled, Place(self.path, 1))
         if wanted.type_checking:
             self._import_for_type_checking(wanted)
             return
-        site = self.statement_from(wanted.target, before)
-        if site is None and self.sorter:
-            block = self.import_block()
-            site = block[-1] if block else None
+        site = self.statement_from(wanted.target, before, wanted.pragma)
+        if site is None and wanted.pragma is None:
+            site = self._one_of_its_module(wanted.target, before)
+        if site is None and self.sorter and wanted.pragma is None:
+            last = self.head.last_import(wanted.spelled, before)
+            site = next((s for s in self.editor.sites if s.node is last), None)
         if site is None:
-            self._fresh.append(wanted)
-            return
-        self.editor.add(site, wanted.target, wanted.spelled, wanted.name, None)
-
-    def import_plain(self, name: ImportedName) -> None:
-        """`import NAME` at module level, unless it is there."""
-        if any(not s.guards and not s.is_from and name in s.names and name not in self.editor.removed(s)
-               for s in self.editor.sites):  # fmt: skip
-            return
-        block = self.import_block()
-        if self.sorter and block:
-            self.editor.add_plain(block[-1], name)
-            return
-        text = f"import {name}" + self.module.newline
-        if block:
-            point = insertion_point(
-                self.module.text, self.module.tree, name.name, self.style, plain=True
-            )
-            newline = self.module.newline
-            self.edits.insert(
-                point.offset, newline * point.blank_before + text + newline * point.blank_after
-            )
+            if not any(wanted == other for other, _ in self._wanted):
+                self._wanted.append((wanted, before))
         else:
-            offset = self.header_end()
-            self.edits.insert_block(
-                offset, Block(text, 1 if offset else 0, self._gap_after(offset))
-            )
+            self.editor.add(site, wanted.target, wanted.spelled, wanted.name, None)
 
-    def statement_from(self, target: str, before: int | None) -> Site | None:
-        """An unguarded module-level `from target import ...`, the first one."""
-        if self.style.one_name_per_statement:
-            return None
-        for site in self.editor.sites:
-            if site.guards or site.is_star or site.target != target:
-                continue
-            if self.editor.is_emptied(site) or (before is not None and site.start >= before):
-                continue
-            return site
-        return None
-
-    def import_block(self) -> list[Site]:
-        """The unguarded imports at the head of the module, before the first other statement."""
-        nodes: list[ast.stmt] = []
-        for node in self.module.tree.body:
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                if not is_future(node):
-                    nodes.append(node)
-            elif not (is_string(node) or self._holds_only_imports(node)):
-                if nodes:
-                    break
-        return [site for site in self.editor.sites if any(site.node is node for node in nodes)]
-
-    def _holds_only_imports(self, node: ast.stmt) -> bool:
-        return isinstance(node, _GUARDS) and all(
-            isinstance(child, (ast.Import, ast.ImportFrom, ast.Pass)) for child in node.body
+    def _has_one_each(self, target: str) -> bool:
+        """Whether names taken from `target` have statements of their own."""
+        return self.style.one_name_per_statement or self.editor.has_one_each(
+            self.module.tree.body, target
         )
 
-    def head_end(self) -> int:
-        """The offset of the line after the docstring, `__future__` imports and import block."""
-        end = self.header_end()
-        for statement in self.symbols.statements:
-            node = statement.node
-            if isinstance(node, (ast.Import, ast.ImportFrom)) or self._holds_only_imports(node):
-                end = self.module.after_line(statement.end)
-            elif not is_string(node):
-                break
-        return end
+    def spells_relatively(self, top: str) -> bool:
+        """Whether imports of the package `top` are mostly spelled with dots in this file."""
+        relative = sum(site.is_relative for site in self.editor.sites)
+        absolute = sum(
+            not site.is_relative and (site.target or "").partition(".")[0] == top
+            for site in self.editor.sites
+        )
+        return relative > absolute
 
-    def header_end(self) -> int:
-        """The offset of the line after leading comments, docstring and `__future__` imports."""
-        end = 0
-        statements = self.symbols.statements
-        for statement in statements:
-            if not (
-                is_future(statement.node) or (statement.index == 0 and is_string(statement.node))
-            ):
-                break
-            end = self.module.after_line(statement.end)
-        if end or (statements and self.module.blank_lines_before(statements[0].block_start) == 0):
-            return end
-        limit = statements[0].block_start if statements else len(self.module.text)
-        return self.module.line_start(limit) if self.module.text[:limit].strip() else 0
+    def _one_of_its_module(self, target: str, before: int | None) -> Site | None:
+        """A statement that a new one stands near, where each name has a statement of its own."""
+        if not self._has_one_each(target):
+            return None
+        for site in self.editor.sites:
+            if site.guards or site.is_star or not site.alone or self.editor.is_emptied(site):
+                continue
+            if self.editor.target_of(site) == target and (before is None or site.start < before):
+                return site
+        return None
 
-    def _import_for_type_checking(self, wanted: Wanted) -> None:
-        inside = [
+    def import_plain(self, name: ImportedName, *, before: int | None = None) -> None:
+        """`import NAME` at module level, unless it is there."""
+        if not self._has_plain(name):
+            self._add_new(_New(name.name, True, f"import {name}", before))
+
+    def import_text(self, text: str, spelled: str, *, before: int | None = None) -> None:
+        """Put in a `from` import as it is written elsewhere."""
+        self._add_new(_New(spelled, False, text, before))
+
+    def _add_new(self, new: _New) -> None:
+        if all(new.text != other.text for other in self._new):
+            self._new.append(new)
+
+    def _has_plain(self, name: ImportedName) -> bool:
+        return any(
+            not (site.guards or site.is_from)
+            and name in site.names
+            and name not in self.editor.removed(site)
+            for site in self.editor.sites
+        )
+
+    def statement_from(
+        self, target: str, before: int | None = None, pragma: str | None = None
+    ) -> Site | None:
+        """An unguarded module-level `from target import ...` that may take names, the first one.
+
+        With a `pragma`, only one that carries it.
+        """
+        if self._has_one_each(target):
+            return None
+        for site in self.editor.sites:
+            if site.guards or site.is_star or not site.alone:
+                continue
+            if self.editor.target_of(site) != target or self.editor.is_emptied(site):
+                continue
+            if before is not None and site.start >= before:
+                continue
+            if pragma is None or pragma == self.editor.statement(site).pragma:
+                return site
+        return None
+
+    def type_checking_guard(self) -> list[Site]:
+        """Imports under `if TYPE_CHECKING:` at module level, in order."""
+        return [
             site
             for site in self.editor.sites
             if len(site.guards) == 1 and site.is_type_checking and not self.editor.is_emptied(site)
         ]
+
+    def _import_for_type_checking(self, wanted: Wanted) -> None:
+        inside = self.type_checking_guard()
         if inside:
-            same = [site for site in inside if site.target == wanted.target and not site.is_star]
+            same = [
+                site
+                for site in inside
+                if self.editor.target_of(site) == wanted.target and not site.is_star
+            ]
             anchor = same[0] if same else inside[-1]
             self.editor.add(anchor, wanted.target, wanted.spelled, wanted.name, None)
-        else:
+        elif wanted not in self._type_checking:
             self._type_checking.append(wanted)
 
-    def _add_first_imports(self) -> None:
-        if self._type_checking:
-            self._create_type_checking_block()
-        if not self._fresh:
-            return
-        if self.import_block():
-            self._add_in_order()
-            return
-        lines = self._render(self._fresh, "")
-        offset = self.header_end()
-        self.edits.insert_block(offset, Block(lines, 1 if offset else 0, self._gap_after(offset)))
+    def _create_type_checking_block(self) -> None:
+        if "TYPE_CHECKING" not in self.symbols.bindings:
+            self.import_name(Wanted("typing", "typing", ImportedName("TYPE_CHECKING")))
+        indent = self.style.indent_unit
+        newline = self.module.newline
+        lines = [
+            indent + statement.text + newline
+            for statement in sorted(self._grouped(self._type_checking, indent), key=self._key)
+        ]
+        text = "if TYPE_CHECKING:" + newline + "".join(lines)
+        offset = self.head.end
+        self.edits.insert_block(offset, Block(text, 1, self.gap_after(offset), Rank.TYPE_CHECKING))
 
-    def _add_in_order(self) -> None:
-        """No formatter sorts afterwards: each new statement goes where its file would have it."""
-        newline, module = self.module.newline, self.module
-        for spelled in sorted({item.spelled for item in self._fresh}):
-            items = [item for item in self._fresh if item.spelled == spelled]
-            point = insertion_point(module.text, module.tree, spelled, self.style)
-            text = self._render(items, "")
-            if point.offset and not module.text[: point.offset].endswith(("\n", "\r")):
-                text = newline + text
-            self.edits.insert(
-                point.offset, newline * point.blank_before + text + newline * point.blank_after
+    def drop_checked(self, name: str) -> None:
+        """Take a name out of the imports for type checkers: it is imported at run time now."""
+        for site in self.type_checking_guard():
+            for item in site.names:
+                if (item.asname or item.name) == name:
+                    self.editor.remove(site, item)
+
+    def _drop_empty_guards(self) -> None:
+        """An `if TYPE_CHECKING:` that lost all its imports goes, and so does its own import."""
+        dropped = sum(
+            prune(self, statement, set())
+            for statement in self.symbols.statements
+            if is_type_checking(statement.node) and not self.edits.is_deleted(statement.start)
+        )
+        if not dropped or self._type_checking:
+            return
+        scope = self.module.scopes.module
+        name = ImportedName("TYPE_CHECKING")
+        if len(self.module.scopes.of(scope, name.name)) > dropped:
+            return
+        for site in self.editor.sites:
+            if site.is_from and not site.guards and name in site.names:
+                self.editor.remove(site, name)
+
+    def _grouped(
+        self, wanted: Sequence[Wanted], indent: str, before: int | None = None
+    ) -> list[_New]:
+        """One statement for each module and pragma, with all names wanted from it."""
+        groups: dict[tuple[str, str | None], list[ImportedName]] = {}
+        for item in wanted:
+            groups.setdefault((item.spelled, item.pragma), []).append(item.name)
+        return [
+            _New(
+                spelled,
+                False,
+                render_import(
+                    spelled, names, style=self.style, indent=indent,
+                    newline=self.module.newline, comment=pragma,
+                ),
+                before,
+            )
+            for (spelled, pragma), names in groups.items()
+        ]  # fmt: skip
+
+    def _place_new(self) -> None:
+        """Put new statements where the file's own order has them; several as one would."""
+        firsts = [before for _, before in self._wanted if before is not None]
+        statements = self._grouped(
+            [wanted for wanted, _ in self._wanted], "", min(firsts, default=None)
+        )
+        statements += self._new
+        if not statements:
+            return
+        if not self.head.imports:
+            self._start_block(statements)
+            return
+        places: dict[int, list[tuple[_New, int, int]]] = {}
+        for new in statements:
+            point = self.head.place(
+                new.module, self.style, self._first_party, plain=new.plain, before=new.before
+            )
+            places.setdefault(point.offset, []).append((new, point.blank_before, point.blank_after))
+        for offset, found in places.items():
+            self._place_at(offset, found)
+
+    def _place_at(self, offset: int, found: list[tuple[_New, int, int]]) -> None:
+        """Several at one place are sorted among each other, and divided where sections are."""
+        found.sort(key=lambda item: self._key(item[0]))
+        for number, (new, before, after) in enumerate(found):
+            gap = before
+            if number:
+                upper, _, wanted = found[number - 1]
+                gap = self._gap_between(upper, new) if before or wanted else 0
+            self.edits.insert_lines(
+                offset,
+                new.text + self.module.newline,
+                before=gap,
+                after=after if number == len(found) - 1 else 0,
             )
 
-    def _create_type_checking_block(self) -> None:
-        typing = Wanted("typing", "typing", ImportedName("TYPE_CHECKING"))
-        if "TYPE_CHECKING" not in self.symbols.imports:
-            self.import_name(typing)
-        indent = self.style.indent_unit
-        text = "if TYPE_CHECKING:" + self.module.newline + self._render(self._type_checking, indent)
-        offset = self.head_end()
-        self.edits.insert_block(offset, Block(text, 1, self._gap_after(offset)))
-
-    def _render(self, wanted: list[Wanted], indent: str) -> str:
-        groups: dict[str, list[ImportedName]] = {}
-        for item in wanted:
-            groups.setdefault(item.spelled, []).append(item.name)
+    def _start_block(self, statements: list[_New]) -> None:
+        """The first imports of a file."""
+        statements.sort(key=self._key)
         newline = self.module.newline
-        return "".join(
-            indent
-            + render_import(spelled, names, style=self.style, indent=indent, newline=newline)
-            + newline
-            for spelled, names in sorted(groups.items())
+        text = ""
+        for number, new in enumerate(statements):
+            if number:
+                text += newline * self._gap_between(statements[number - 1], new)
+            text += new.text + newline
+        offset = self.head.header_end
+        block = Block(text, 1 if offset else 0, self.gap_after(offset), Rank.IMPORTS)
+        self.edits.insert_block(offset, block)
+
+    def _section(self, new: _New) -> int:
+        return section_of(new.module, self._first_party)
+
+    @property
+    def _first_party(self) -> frozenset[str]:
+        return frozenset({self.package.partition(".")[0]} - {""})
+
+    def _gap_between(self, above: _New, below: _New) -> int:
+        return self.style.section_gap if self._section(above) != self._section(below) else 0
+
+    def _key(self, new: _New) -> tuple[int, object]:
+        style = self.style
+        return self._section(new), statement_key(
+            new.module,
+            plain=new.plain,
+            order=style.statement_order,
+            ignore_case=style.ignore_module_case,
         )
 
-    def _gap_after(self, offset: int) -> int:
-        """Blank lines between new imports at `offset` and what follows."""
-        following = self.statement_after(offset)
-        return 2 if following is not None and following.is_definition else 1
-
-    def statement_after(self, offset: int) -> Statement | None:
-        return next((s for s in self.symbols.statements if s.block_start >= offset), None)
+    def gap_after(self, offset: int) -> int:
+        """Blank lines between new imports or guards at `offset` and what will follow them."""
+        module = self.module
+        for statement in self.symbols.statements:
+            start = statement.block_start
+            if start < offset or self.edits.is_deleted(start):
+                continue
+            above = module.text[offset:start].rstrip(" \t\f\r\n")
+            end = offset + len(above)
+            if above and not self.edits.is_deleted(module.line_start(end - 1)):
+                break  # a banner, which keeps the gap above it
+            return module.definition_gap if statement.is_definition else 1
+        return 1
 
 
 def prune(document: Document, statement: Statement, drop: set[tuple[int, str]]) -> bool:

@@ -7,25 +7,25 @@ other files read through them.
 
 from __future__ import annotations
 
-import fnmatch
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from transforms import destination as destinations
+from transforms.arrival import extend
 from transforms.authored import apply_edits, authored_blobs, path_of_new
-from transforms.callers import bare_import_note, rewrite_caller
-from transforms.candidates import PYTHON, find_candidates
+from transforms.caller_run import CallerRun, CallersResult
+from transforms.candidates import find_candidates
 from transforms.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.cut import Cut, docstring_first, rebase_relative
 from transforms.definitions import Definitions
+from transforms.destination import compose
 from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters, no_formatters
 from transforms.imports import Shrink
-from transforms.landing import refuse_blocked
+from transforms.intent import check_roots, check_targets
+from transforms.landing import refuse_anchors, refuse_blocked, refuse_without_init
 from transforms.loading import check_cycles
 from transforms.move import Group, SourceState, resolve_move
 from transforms.names import Names
@@ -41,12 +41,10 @@ from transforms.outcome import (
 )
 from transforms.packages import export_names
 from transforms.plan import Plan
-from transforms.preamble import Preamble, derive
-from transforms.strings import Strings, text_paths
+from transforms.preamble import Context, Preamble, derive
+from transforms.remarks import remarks
+from transforms.soundness import check_module
 from transforms.tree import OverlayTree, Tree
-
-_SORTERS = frozenset({"isort", "ruff", "usort"})
-_SHEBANG = re.compile(rb"#!.*\bpython")
 
 
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
@@ -66,7 +64,7 @@ class _Engine:
     def __init__(self, plan: Plan, tree: Tree, formatters: Formatters) -> None:
         self.plan, self.tree, self.formatters = plan, tree, formatters
         self.names = Names(tree, plan.roots)
-        self.sorter = any(tool.name in _SORTERS for tool in formatters.tools)
+        self.sorter = any(tool.sorts for tool in formatters.tools)
         self.documents: dict[str, Document] = {}
         self.after: dict[str, Blob | None] = {}
         self.created: dict[str, str] = {}  # new module's dotted name -> source's
@@ -75,21 +73,27 @@ class _Engine:
 
     def run(self) -> Outcome:
         with self._phase("parse"):
+            check_roots(self.plan, self.tree)
             self.move = resolve_move(self.plan, self.names, self.open)
             self.authored = authored_blobs(self.plan, self.names, self.tree)
             self._note_packages()
         with self._phase("resolve"):
+            self._settle_sources()
             self.cuts = [Cut(source, self.move) for source in self.move.sources]
             self.definitions = Definitions(self.tree, self.names, self.move, self.authored)
             self._compose_destinations()
         with self._phase("search"):
             callers = find_candidates(self.tree, self.move)
         with self._phase("resolve"):
-            external = self._rewrite_callers(callers)
-            self._finish_sources(external)
+            self._finish_sources(self._rewrite_callers(callers))
             self._finish_documents()
             self._set_authored()
-            check_cycles(self.move, self.tree, self.after, self.created, self.names)
+            check_targets(self.plan, self.move, self.tree, self.after)
+            self._check_packages()
+            checked = self._check_modules()
+            modules = [document.module for document in (*self.documents.values(), *checked)]
+            parsed = {module.data: module.tree for module in modules}
+            check_cycles(self.move, self.tree, self.after, self.created, self.names, parsed)
         changed = self._format()
         self._apply_authored_edits()
         return self._outcome(changed)
@@ -143,6 +147,25 @@ class _Engine:
             if rule is not None:
                 document.editor.shrink[id(site.node)] = rule
 
+    def _settle_sources(self) -> None:
+        """Let code that will move name other moved symbols by their new homes, before it moves."""
+        cuts = [Cut(source, self.move) for source in self.move.sources]
+        run = CallerRun(self.plan, self.tree, self.names, self.move, cuts, self.open)
+        changed = False
+        for source in self.move.sources:
+            data = run.settle(source)
+            if data is not None:
+                path = source.located.path
+                package = self.names.package_of(path)
+                self.documents[path] = Document(path, data, package, sorter=self.sorter)
+                self._set_shrink(self.documents[path])
+                changed = True
+        self.settled = run.result
+        if changed:
+            packages = self.move.package_names
+            self.move = resolve_move(self.plan, self.names, self.open)
+            self.move.package_names.update(packages)
+
     def _note_packages(self) -> None:
         """Names that a module turned package still offers, so that callers need no change."""
         for source in self.move.sources:
@@ -187,26 +210,25 @@ class _Engine:
         def already(name: str) -> bool:
             return document is not None and self.definitions.same(document, group, name)
 
-        return derive(
-            group,
-            self.move,
-            self.definitions.defining,
-            self._statement_rule,
-            already,
+        context = Context(
+            self.move, self.definitions.defining, self._statement_rule, already, document
         )
+        return derive(group, context)
 
     def _create(self, path: str, groups: list[Group]) -> None:
         refuse_blocked(groups[0], self.move, self.tree)
+        refuse_anchors(groups, self.move)
         preambles = [self._derive(group, None) for group in groups]
-        data, _ = destinations.compose(groups, preambles, self.move, sorter=self.sorter)
-        self.after[path] = Blob(data, REGULAR)
+        self.definitions.check_agreement(groups, preambles)
+        self.after[path] = Blob(compose(groups, preambles, sorter=self.sorter), REGULAR)
         self.created[groups[0].located.dotted] = groups[0].source.located.dotted
         self._describe(path, groups, preambles, created=True)
 
     def _extend(self, path: str, groups: list[Group]) -> None:
         document = self.open(path)
         preambles = [self._derive(group, document) for group in groups]
-        destinations.extend(document, groups, preambles)
+        self.definitions.check_agreement(groups, preambles)
+        extend(document, groups, preambles)
         self._describe(path, groups, preambles, created=False)
 
     def _describe(
@@ -237,71 +259,35 @@ class _Engine:
 
     # Callers
 
-    def _is_left(self, path: str) -> bool:
-        return any(path == item or fnmatch.fnmatchcase(path, item) for item in self.plan.leave)
-
-    def _rewrite_callers(self, files: Mapping[str, bytes]) -> set[tuple[str, str]]:
-        strings = Strings(self.move)
-        external: set[tuple[str, str]] = set()
-        uses = {cut.source.located.dotted: cut.used_by_moved() for cut in self.cuts}
-        for path, data in sorted(files.items()):
-            if self._is_left(path):
-                continue
-            if path.endswith(PYTHON) or _SHEBANG.match(data):
-                external |= self._rewrite_python(path, strings, uses)
-            elif text_paths([path]):
-                self._rewrite_text(path, data, strings)
-        for source in self.move.sources:
-            self._note_stub(source)
-        for cut in self.cuts:  # strings inside the sources themselves
-            edits, notes, names = strings.in_module(cut.source.document, uses)
-            self._log(cut.source.after.path, edits, notes)
-            external |= names
-        return external
-
-    def _note_stub(self, source: SourceState) -> None:
-        stub = source.located.path.removesuffix(".py") + ".pyi"
-        if source.located.path.endswith(".py") and stub in self.tree.entries():
-            self.summary.notes.append(
-                Note(
-                    "stub", Place(stub, 1), "The source has a stub; what moved stands in it still."
-                )
-            )
-
-    def _rewrite_python(
-        self, path: str, strings: Strings, uses: Mapping[str, set[str]]
-    ) -> set[tuple[str, str]]:
-        document = self.open(path)
-        result = rewrite_caller(document, self.names.dotted(path), self.move)
-        edits, notes, names = strings.in_module(document, dict(uses))
-        for source in self.move.sources:
-            notes += bare_import_note(document, source)
-        self._log(path, result.edits + edits, result.notes + notes)
-        return result.external | names
-
-    def _rewrite_text(self, path: str, data: bytes, strings: Strings) -> None:
-        result, edits, notes = strings.in_text(path, data)
-        self._log(path, edits, notes)
-        if result != data:
-            self.after[path] = Blob(result, self.tree.entries()[path])
-
-    def _log(self, path: str, edits: list[Edit], notes: list[Note]) -> None:
-        if edits:
-            self.summary.callers.setdefault(path, []).extend(edits)
-        self.summary.notes += notes
+    def _rewrite_callers(self, files: Mapping[str, bytes]) -> CallersResult:
+        run = CallerRun(self.plan, self.tree, self.names, self.move, self.cuts, self.open)
+        run.result.external.update(self.settled.external)
+        result = run.run(files)
+        for path, edits in self.settled.edits.items():
+            result.edits[path] = [*edits, *result.edits.get(path, [])]
+        self.summary.callers = result.edits
+        told = {(note.kind, note.message, note.place.excerpt) for note in self.settled.notes}
+        later = [
+            note
+            for note in result.notes
+            if (note.kind, note.message, note.place.excerpt) not in told
+        ]
+        self.summary.notes = [*self.settled.notes, *later, *remarks(self.move)]
+        for path, data in result.texts.items():
+            self.after[path] = Blob(data, self.tree.entries()[path])
+        return result
 
     # Sources
 
-    def _finish_sources(self, external: set[tuple[str, str]]) -> None:
+    def _finish_sources(self, callers: CallersResult) -> None:
         for cut in self.cuts:
             source = cut.source
-            names = {name for dotted, name in external if dotted == source.located.dotted}
             fate = cut.fate()
             if fate == "deleted":
-                self._refuse_readers(source, names)
+                self._refuse_readers(source, callers)
                 self.after[source.located.path] = None
             else:
-                cut.apply(names)
+                cut.apply(callers.read_through(source.located.dotted))
                 if source.spec.docstring_first:
                     docstring_first(source)
                 if source.spec.becomes is not None:
@@ -316,15 +302,17 @@ class _Engine:
                 )
             )
 
-    def _refuse_readers(self, source: SourceState, names: set[str]) -> None:
-        still = sorted(names)
-        if still:
-            raise Refusal(
-                "still-read",
-                f"`{source.located.dotted}` is to be deleted, but `{still[0]}` is read through it.",
-                next_step="Import it from where it is defined first, or leave the emptied module.",
-                place=Place(source.located.path),
-            )
+    def _refuse_readers(self, source: SourceState, callers: CallersResult) -> None:
+        dotted = source.located.dotted
+        for (read, name), place in sorted(callers.external.items(), key=_names_first):
+            if read == dotted:
+                what = f"`{name}` is read through it here" if name else "this needs it"
+                raise Refusal(
+                    "still-read",
+                    f"`{dotted}` is to be deleted, but {what}.",
+                    next_step="Import from where it is defined first, or leave the emptied module.",
+                    place=place,
+                )
 
     def _finish_documents(self) -> None:
         for package in self.plan.packages:
@@ -341,6 +329,38 @@ class _Engine:
                 self.created[source.after.dotted] = source.located.dotted
             elif data != document.module.data:
                 self.after[path] = Blob(data, mode)
+
+    def _check_packages(self) -> None:
+        for destination in self.summary.destinations:
+            if destination.created:
+                group = next(g for g in self.move.groups if g.located.path == destination.path)
+                self.summary.notes += refuse_without_init(
+                    destination.path,
+                    self.names.root or "",
+                    self.tree,
+                    self.after,
+                    self.plan.place(group.spec.line),
+                )
+
+    def _check_modules(self) -> list[Document]:
+        """Every source and destination as the move leaves it, which can still be imported."""
+        originals: dict[str, list[Document]] = {}
+        for source in self.move.sources:
+            originals.setdefault(source.after.path, []).append(source.document)
+        for group in self.move.groups:
+            found = originals.setdefault(group.located.path, [])
+            if group.located.path in self.documents:
+                found.append(self.documents[group.located.path])
+            found.append(group.source.document)
+        checked = []
+        for path, documents in sorted(originals.items()):
+            blob = self.after.get(path)
+            if blob is not None:
+                package = self.names.package_of(path)
+                document = Document(path, blob.data, package, sorter=self.sorter)
+                check_module(document, documents)
+                checked.append(document)
+        return checked
 
     # Authored text and formatters
 
@@ -407,8 +427,7 @@ class _Engine:
 
     def _authored(self) -> Iterator[Authored]:
         for file in self.plan.files:
-            place = self.plan.place(file.line)
-            yield Authored(path_of_new(file.file, self.names, place), file.lines, "file")
+            yield Authored(path_of_new(file, self.plan, self.names), file.lines, "file")
         for edit in self.plan.edits:
             yield Authored(str(edit.file), edit.lines, "edit")
 
@@ -422,6 +441,12 @@ class _Engine:
                 if note.place.excerpt.encode() not in blob.data:
                     continue
             yield note
+
+
+def _names_first(item: tuple[tuple[str, str], Place]) -> tuple[bool, str, str]:
+    """A name that is read says more than the module that is needed: its name is empty."""
+    (dotted, name), _ = item
+    return not name, dotted, name
 
 
 def _line_count(blob: Blob | None) -> int:

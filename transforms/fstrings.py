@@ -20,6 +20,7 @@ PLACED_BY_PYTHON = sys.version_info >= (3, 12)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OPENING = re.compile(r"([A-Za-z]{0,2})(\"\"\"|'''|\"|')")
 _STRING = re.compile(r"\"\"\".*?\"\"\"|'''.*?'''|\"[^\"]*\"|'[^']*'", re.DOTALL)
+_DOTTED = re.compile(r" *[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)* *\Z")
 _DEBUG = re.compile(r"(?<![=!<>])=\s*\Z")
 
 
@@ -45,15 +46,29 @@ class FStrings:
         if len(spans) != len(expressions):
             return False
         for expression, (begin, stop) in zip(expressions, spans, strict=True):
+            text = self._text[begin:stop]
+            if _DOTTED.match(text) and self._correct_dotted(expression, begin, text):
+                continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                fresh = ast.parse(f"({self._text[begin:stop]})", mode="eval").body
+                fresh = ast.parse(f"({text})", mode="eval").body
             self._move(fresh, begin)
-            if not self._nested(fresh):
-                return False
-            if not _copy_places(fresh, expression):
+            if not self._nested(fresh) or not _copy_places(fresh, expression):
                 return False
         return True
+
+    def _correct_dotted(self, expression: ast.expr, begin: int, text: str) -> bool:
+        """Place `a.b.c`, which most expressions are, without parsing it again."""
+        line, column = self._position(begin + len(text) - len(text.lstrip(" ")))
+        end = column + len(text.strip(" "))
+        node = expression
+        while True:
+            node.lineno = node.end_lineno = line
+            node.col_offset, node.end_col_offset = column, end
+            if not isinstance(node, ast.Attribute):
+                return isinstance(node, ast.Name) and end - column == len(node.id)
+            end -= len(node.attr) + 1
+            node = node.value
 
     def _nested(self, fresh: ast.expr) -> bool:
         """Correct the f-strings within an expression that already stands in its place."""

@@ -2,7 +2,8 @@
 
 Git is run directly, not through GitPython: GitPython passes on every inherited variable (`GIT_DIR`,
 `GIT_INDEX_FILE`, `GIT_CONFIG_COUNT`, ...) with no way to unset one, runs `git version` as it is
-imported, and costs 0.14 s of start-up. Every command here only reads.
+imported, and costs 0.14 s of start-up. Here nothing is written; `verify.scratch` writes, to a
+repository of its own.
 """
 
 from __future__ import annotations
@@ -70,11 +71,11 @@ class Repository:
     git_dir: Path
     top: Path | None
 
-    def run(self, *arguments: str) -> bytes:
-        """Give what one git command prints. Raises `GitError` with git's message."""
+    def run(self, *arguments: str, data: bytes = b"") -> bytes:
+        """Give what one git command prints, fed `data`. Raises `GitError` with git's message."""
         finished = subprocess.run(
             self._command(arguments),
-            stdin=subprocess.DEVNULL,
+            input=data,
             capture_output=True,
             cwd=self._directory,
             env=_environment(),

@@ -1,8 +1,6 @@
-"""Edits of a statement's rows: names out, names in, rows filled anew.
+"""Edits of a statement's rows: names out with their comments, names in.
 
-Everything here maps one `Body` to another. Rows that an edit does not touch keep every character;
-a statement that was filled to a width (as isort's grid is) is filled again, any other is edited in
-place.
+Everything here maps one `Body` to another. Rows that an edit does not touch keep every character.
 """
 
 from __future__ import annotations
@@ -11,11 +9,9 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from transforms.import_rows import Body, Cell, Row, row_text
+from transforms.import_rows import NEWLINE, Body, Cell, Row
 from transforms.import_types import ImportedName, NameComments, is_pragma
 
-# Widths in use: what a statement was filled to is one of them, or it was not filled.
-WIDTHS = (79, 80, 88, 100, 120, 99, 119, 72, 78, 90, 95, 110, 127, 128, 130, 140)
 _WORD = re.compile(r"\w+")
 
 
@@ -25,74 +21,6 @@ class Removal:
 
     body: Body | None
     comments: dict[ImportedName, NameComments]
-
-
-def physical_lengths(body: Body, indent: str) -> list[int]:
-    """Each row's length in characters with comma, backslash and glued bracket, without comment."""
-    lengths = []
-    for number, row in enumerate(body.rows):
-        text = row_text(body, number)
-        if number == 0 and body.inline:
-            lines = (indent + body.prefix).splitlines()
-            text = lines[-1] + text
-        if number == len(body.rows) - 1 and body.bracketed and body.closing is None:
-            text += body.glue + ")"
-        elif not row.comment:
-            text += row.tail.rstrip()
-        lengths.append(len(text))
-    return lengths
-
-
-def filled_width(body: Body, indent: str, preferred: int) -> int | None:
-    """The width that the rows are filled to, or None if they were arranged otherwise.
-
-    Filling means that each row holds as many names as fit. The preferred width wins if the rows
-    could have been filled to it.
-    """
-    lowest, highest = fill_range(body, indent)
-    widths = [width for width in (preferred, *WIDTHS) if lowest <= width <= highest]
-    return widths[0] if widths else None
-
-
-def fill_range(body: Body, indent: str) -> tuple[int, int]:
-    """The least and the greatest width to which the rows could have been filled."""
-    never = (1, 0)
-    if body.leading_commas or any(row.tail.strip(" \t\\") or row.above for row in body.rows):
-        return never
-    if any("\n" in cell.text or "\r" in cell.text for cell in body.cells):
-        return never
-    lengths = physical_lengths(body, indent)
-    highest = 10_000
-    for number, row in enumerate(body.rows[1:]):
-        following = row.cells[0]
-        highest = min(highest, lengths[number] + len(following.gap + following.text))
-    return max(lengths), highest
-
-
-def flowed(body: Body, cells: Sequence[Cell], indent: str, width: int) -> Body:
-    """The statement with these cells, each row filled up to `width` characters."""
-    later = body.rows[1 if body.inline and len(body.rows) > 1 else 0].indent
-    if body.inline and len(body.rows) == 1:
-        later = " " * len(indent + body.prefix)
-    first = (indent + body.prefix).splitlines()[-1] if body.inline else ""
-    first += body.rows[0].indent
-    end = "" if body.bracketed else " \\"
-    rows: list[list[Cell]] = []
-    used = 0
-    for cell in cells:
-        piece = cell.text + cell.comma_gap + ","
-        if rows and used + len(cell.gap + piece + end) <= width:
-            rows[-1].append(cell)
-            used += len(cell.gap + piece)
-        else:
-            used = len(later if rows else first) + len(piece)
-            rows.append([cell])
-    made = [
-        Row(tuple(row), later if number else body.rows[0].indent, end)
-        for number, row in enumerate(rows)
-    ]
-    made[-1] = replace(made[-1], tail="")
-    return replace(body, rows=tuple(made))
 
 
 def cleaned(body: Body) -> Body:
@@ -162,6 +90,9 @@ def _thinned(
     gone = [cell.name for cell in row.cells if cell.name in names]
     if not gone:
         return row
+    for cell in row.cells:
+        if cell.name in names and "#" in cell.text:
+            _travel(travelling, cell.name, trailing=_inner_comment(cell))
     comment = row.comment
     if comment is None:
         return replace(row, cells=kept) if kept else None
@@ -189,7 +120,14 @@ def _travel(
     if not above and trailing is None:
         return
     known = travelling.get(name, NameComments())
-    travelling[name] = NameComments(known.above + above, trailing or known.trailing)
+    joined = joined_comments(known.trailing, trailing).strip() or None
+    travelling[name] = NameComments(known.above + above, joined)
+
+
+def _inner_comment(cell: Cell) -> str:
+    """The comments inside an alias that is broken over lines."""
+    found = [line[line.index("#") :] for line in NEWLINE.split(cell.text) if "#" in line]
+    return joined_comments(*found).strip()
 
 
 def _comments(lines: Sequence[str]) -> tuple[str, ...]:
@@ -244,28 +182,14 @@ def joined_comments(*tails: str | None) -> str:
     return "".join(f"  {text}" for text in texts)
 
 
-def insert_in_row(body: Body, index: int, cell: Cell) -> Body:
-    """Put a cell at a place among all cells, in the row of the cell before it."""
-    seen = 0
-    rows = list(body.rows)
-    for number, row in enumerate(rows):
-        size = len(row.cells)
-        if index <= seen + size:
-            at = index - seen
-            rows[number] = replace(row, cells=(*row.cells[:at], cell, *row.cells[at:]))
-            break
-        seen += size
-    return replace(body, rows=tuple(rows))
-
-
 def insert_row(body: Body, index: int, cell: Cell, comments: NameComments) -> Body:
     """Put a cell on a line of its own before the row of that number."""
     rows = list(body.rows)
-    pattern = rows[1] if body.inline and len(rows) > 1 else rows[0]
-    indent = pattern.indent
-    tail = f"  {comments.trailing}" if comments.trailing else "" if body.bracketed else " \\"
+    indent = rows[-1].indent
+    if body.inline and len(rows) == 1:
+        indent = " " * len(NEWLINE.split(body.prefix)[-1])
     above = tuple(indent.replace(",", " ") + line for line in comments.above)
-    new = Row((cell,), indent, tail, above)
+    new = Row((cell,), indent, joined_comments(comments.trailing), above)
     if index == 0 and body.inline:
         if above:
             rows[0] = replace(rows[0], indent=indent)
@@ -279,32 +203,53 @@ def insert_row(body: Body, index: int, cell: Cell, comments: NameComments) -> Bo
     return cleaned(replace(body, rows=tuple(rows)))
 
 
-def overflow_moved(body: Body, indent: str, width: int) -> Body:
-    """Move the last names of rows that are too long to the next row, or to a new one."""
-    number = 0
-    while number < len(body.rows):
-        while physical_lengths(body, indent)[number] > width and len(body.rows[number].cells) > 1:
-            body = _last_moved_down(body, number, indent)
-        number += 1
-    return cleaned(body)
+def split_rows(body: Body, index: int) -> tuple[Body, int]:
+    """Break the line before the cell of that index; also the number of the row it then begins."""
+    seen = 0
+    for number, row in enumerate(body.rows):
+        if index <= seen:
+            return body, number
+        at = index - seen
+        if at < len(row.cells):
+            indent = body.rows[-1].indent if len(body.rows) > 1 else row.indent
+            if body.inline and len(body.rows) == 1:
+                indent = " " * len(NEWLINE.split(body.prefix)[-1])
+            parts = (
+                replace(row, cells=row.cells[:at], tail=""),
+                replace(row, cells=row.cells[at:], indent=indent, above=()),
+            )
+            rows = (*body.rows[:number], *parts, *body.rows[number + 1 :])
+            return cleaned(replace(body, rows=rows)), number + 1
+        seen += len(row.cells)
+    return body, len(body.rows)
 
 
-def _last_moved_down(body: Body, number: int, indent: str) -> Body:
+def insert_in_row(body: Body, index: int, cell: Cell) -> tuple[Body, int]:
+    """Put a cell at a place among all cells, in the row of the cell before it; also that row."""
+    seen = 0
+    rows = list(body.rows)
+    for number, row in enumerate(rows):
+        if index <= seen + len(row.cells):
+            at = index - seen
+            rows[number] = replace(row, cells=(*row.cells[:at], cell, *row.cells[at:]))
+            return replace(body, rows=tuple(rows)), number
+        seen += len(row.cells)
+    raise IndexError(index)
+
+
+def last_moved_down(body: Body, number: int) -> Body:
+    """Move a row's last cell to the head of the next row, or to a new row if that has comments."""
     rows = list(body.rows)
     row = rows[number]
-    rows[number] = replace(row, cells=row.cells[:-1])
     moved = row.cells[-1]
+    rows[number] = replace(row, cells=row.cells[:-1])
     following = rows[number + 1] if number + 1 < len(rows) else None
     if following is not None and not following.above and not following.comment:
         rows[number + 1] = replace(following, cells=(moved, *following.cells))
-    else:
-        if number or not body.inline:
-            column = row.indent
-        elif following is not None:
-            column = following.indent
-        else:
-            column = " " * len(indent + body.prefix)
-        rows.insert(number + 1, Row((moved,), column, "" if body.bracketed else " \\"))
-        if following is None and body.closing is not None:
-            rows[number + 1] = replace(rows[number + 1], tail="")
+        return cleaned(replace(body, rows=tuple(rows)))
+    indent = row.indent
+    if body.inline and number == 0:
+        column = " " * len(NEWLINE.split(body.prefix)[-1])
+        indent = following.indent if following is not None else column
+    rows.insert(number + 1, Row((moved,), indent))
     return cleaned(replace(body, rows=tuple(rows)))

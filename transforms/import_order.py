@@ -29,14 +29,15 @@ def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def _isort_key(name: str) -> Key:
+def kind_of(name: str) -> int:
+    """What isort takes a name for: 0 a constant, 1 a class, 2 anything else."""
     if name.isupper() and len(name) > 1:
-        kind = 0
-    elif name[:1].isupper():
-        kind = 1
-    else:
-        kind = 2
-    return (kind, natural(name.lower()), name)
+        return 0
+    return 1 if name[:1].isupper() else 2
+
+
+def _isort_key(name: str) -> Key:
+    return (kind_of(name), natural(name.lower()), name)
 
 
 def _case_insensitive_key(name: str) -> Key:
@@ -70,7 +71,18 @@ def orders_of(names: Sequence[ImportedName]) -> tuple[NameOrder, ...]:
     return tuple(order for order in ORDERS if is_sorted([name_key(order)(n) for n in names]))
 
 
-def position(names: Sequence[ImportedName], new: ImportedName, order: NameOrder) -> int:
-    """Where `new` goes among sorted names, after equal ones."""
+def position(names: Sequence[ImportedName], new: ImportedName, order: NameOrder | None) -> int:
+    """Where `new` goes among names that follow an order: after equal ones.
+
+    Among names without an order it goes to the end, or to the end of its kind if the names stand
+    kind by kind, as in `List, Any, Optional, cast, overload`.
+    """
+    if order is None:
+        kinds = [kind_of(name.name) for name in names]
+        changes = sum(left != right for left, right in pairwise(kinds))
+        mine = kind_of(new.name)
+        if changes == len(set(kinds)) - 1 and mine in kinds:
+            return len(kinds) - kinds[::-1].index(mine)
+        return len(names)
     key = name_key(order)
     return bisect.bisect_right([key(name) for name in names], key(new))

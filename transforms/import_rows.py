@@ -2,8 +2,8 @@
 
 A `Body` keeps every character of the statement: `render(parse_body(text), newline)` is the text
 again, except where commas stand in a mixture of places, which only an edit ever rewrites.
-LibCST finds the tokens. A statement on one line without comments is read without it: LibCST takes
-0.3 s to import, and most statements are of that kind.
+LibCST finds the tokens. Plain statements, on one line or in brackets, are read without it: LibCST
+takes 0.3 s to import, and nearly all statements are plain (24,825 of 24,851 in SGLang).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from transforms.import_types import ImportedName, Layout
+from transforms.import_types import ImportedName, Layout, is_pragma
 
-_NEWLINE = re.compile(r"\r\n|\n|\r")
+NEWLINE = re.compile(r"\r\n|\n|\r")
 _IDENTIFIER = r"[A-Za-z_][A-Za-z_0-9]*"
 _DOTTED = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
 _SIMPLE_FROM = re.compile(
@@ -58,6 +58,7 @@ class Row:
 
     @property
     def comment(self) -> str | None:
+        """The comment at the end of the line."""
         tail = self.tail.strip()
         return tail if tail.startswith("#") else None
 
@@ -89,10 +90,12 @@ class Body:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
+        """All cells, row by row."""
         return tuple(cell for row in self.rows for cell in row.cells)
 
     @property
     def names(self) -> tuple[ImportedName, ...]:
+        """The names, in order."""
         return tuple(cell.name for cell in self.cells)
 
     @property
@@ -142,11 +145,10 @@ def row_text(body: Body, number: int) -> str:
 def layout_of(body: Body) -> Layout:
     """The statement's layout. A form between two kinds counts as the nearer one."""
     multiline = len(body.rows) > 1 or not body.inline or body.closing is not None
-    if not multiline:
-        broken = "\n" in body.prefix or "\r" in body.prefix
+    if not multiline and not any(NEWLINE.search(cell.text) for cell in body.cells):
         if body.bracketed:
             return Layout.PARENTHESIZED
-        return Layout.BACKSLASH if broken else Layout.ONE_LINE
+        return Layout.BACKSLASH if NEWLINE.search(body.prefix) else Layout.ONE_LINE
     if not body.bracketed:
         return Layout.BACKSLASH
     if body.inline:
@@ -162,13 +164,15 @@ def normalized(identifier: str) -> str:
 
 def parse_body(text: str) -> Body:
     """Read one import statement. ValueError if the text is anything else."""
-    return parse_simple(text) or parse_with_libcst(text)
+    return parse_simple(text) or parse_bracketed(text) or parse_with_libcst(text)
 
 
 def parse_simple(text: str) -> Body | None:
-    """The fast path: one line, single blanks, no brackets or comments; None for other text."""
-    match = _SIMPLE_FROM.fullmatch(text) or _SIMPLE_PLAIN.fullmatch(text)
-    if match is None:
+    """The fast path: one line, single blanks, no brackets; None for other text."""
+    code, sign, comment = text.partition("#")
+    bare = code.rstrip(" \t") if sign else code
+    match = _SIMPLE_FROM.fullmatch(bare) or _SIMPLE_PLAIN.fullmatch(bare)
+    if match is None or NEWLINE.search(comment):
         return None
     groups = match.groupdict()
     cells = []
@@ -185,7 +189,16 @@ def parse_simple(text: str) -> Body | None:
         module=groups.get("module") or "",
         head=groups["head"],
         rows=(Row(tuple(cells)),),
+        tail=text[len(bare) :],
     )
+
+
+def parse_bracketed(text: str) -> Body | None:
+    """The fast path for brackets: ASCII names, no backslashes; None for other text."""
+    from transforms.import_brackets import bracketed_tokens
+
+    found = bracketed_tokens(text)
+    return None if found is None else _Builder(found).body()
 
 
 def parse_with_libcst(text: str) -> Body:
@@ -218,7 +231,7 @@ class _Line:
 class _Builder:
     """Turns tokens into rows: the only place that decides which line a piece belongs to."""
 
-    def __init__(self, tokens: Iterator[Token]) -> None:
+    def __init__(self, tokens: Iterable[Token]) -> None:
         self._heads = {"lead": "", "module": "", "head": "", "tail": ""}
         self._bracketed = False
         self._lines = [_Line("")]
@@ -260,7 +273,7 @@ class _Builder:
         self._gap = ""
 
     def _blank(self, text: str) -> None:
-        pieces = _NEWLINE.split(text)
+        pieces = NEWLINE.split(text)
         if len(pieces) == 1:
             self._gap += text
             return
@@ -294,7 +307,7 @@ class _Builder:
             )
             for number, line in enumerate(kept)
         )
-        return Body(
+        body = Body(
             lead=self._heads["lead"],
             module=self._heads["module"],
             head=self._heads["head"],
@@ -309,6 +322,7 @@ class _Builder:
             glue=glue if self._bracketed else "",
             tail=self._heads["tail"],
         )
+        return _with_last_comment(body)
 
     def _without_bare_commas(
         self, lines: list[_Line]
@@ -326,3 +340,14 @@ class _Builder:
                 above[len(kept)] = above.get(len(kept), ()) + own
                 kept.append(line)
         return kept, above
+
+
+def _with_last_comment(body: Body) -> Body:
+    """Give a comment behind a glued bracket to the last name if other names have such comments."""
+    comment = body.tail.strip()
+    if not body.bracketed or body.closing is not None or not comment or is_pragma(comment):
+        return body
+    if len(body.rows[-1].cells) > 1 or not any(row.comment for row in body.rows[:-1]):
+        return body
+    last = replace(body.rows[-1], tail=body.tail)
+    return replace(body, rows=(*body.rows[:-1], last), tail="")

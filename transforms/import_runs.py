@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ from transforms.import_types import ImportStyle, StatementOrder
 ImportNode = ast.Import | ast.ImportFrom
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_SECTION_COMMENT = re.compile(
+SECTION_COMMENT = re.compile(
     r"#.*\b(standard|stdlib|built-?ins?|python|third|3rd|external|first|local|own|project|internal"
     r"|library|libraries|imports?|packages|modules)\b",
     re.IGNORECASE,
@@ -41,8 +41,9 @@ STANDARD_LIBRARY = frozenset(sys.stdlib_module_names) | _SOMETIMES_STANDARD
 class Insertion:
     """Where a new statement goes: before the 1-based `line`, which begins at `offset`.
 
-    `line` may be one past the last. `blank_before` and `blank_after` are the blank lines to put
-    between the new statement and what stands before and after it, beyond those that are there.
+    `line` may be one past the last, and then the text may lack a line end. `blank_before` and
+    `blank_after` are the blank lines to put between the new statement and what stands before and
+    after it, beyond those that are there.
     """
 
     offset: int
@@ -72,6 +73,11 @@ class Lines:
     def is_blank(self, line: int) -> bool:
         """Whether a line holds nothing but blanks."""
         return not self.line(line).strip(" \t\f")
+
+    def is_continued(self, line: int) -> bool:
+        """Whether a line goes on after a backslash behind a statement."""
+        text = self.line(line)
+        return text.endswith("\\") and "#" not in text
 
     def offset(self, line: int, column: int) -> int:
         """The offset of a 1-based line and a column in UTF-8 bytes."""
@@ -138,19 +144,65 @@ def statement_key(module: str, *, plain: bool, order: StatementOrder, ignore_cas
     return (plain == (order == "from first"), by_name)
 
 
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """An order of statements: the words of `ImportStyle`, and what comes first in the key."""
+
+    order: StatementOrder
+    ignore_case: bool
+    first: Callable[[str], int]
+
+    def key(self, module: str, *, plain: bool) -> Key:
+        """The sort key of a statement that imports from `module` (imports it, if `plain`)."""
+        rest = statement_key(module, plain=plain, order=self.order, ignore_case=self.ignore_case)
+        return (self.first(module), *rest)
+
+    def is_followed(self, statements: Sequence[tuple[str, bool]]) -> bool:
+        """Whether statements, each a module and whether it is a plain import, stand in order."""
+        return is_sorted([self.key(module, plain=plain) for module, plain in statements])
+
+
+def sorting_of(statements: Sequence[tuple[str, bool]], style: ImportStyle) -> Sorting | None:
+    """The order that statements follow, the style's own if they do; None if they follow none.
+
+    Each is a module as spelled and whether it is a plain import. In a group without blank lines
+    relative imports may come last, or one section after the other.
+    """
+    wanted = (style.statement_order, style.ignore_module_case)
+    orders = sorted(
+        ((order, ignore) for order in _ORDERS for ignore in (True, False)),
+        key=lambda item: item != wanted,
+    )
+    for first in (_is_relative, _nothing, section_of):
+        for order, ignore in orders:
+            sorting = Sorting(order, ignore, first)
+            if sorting.is_followed(statements):
+                return sorting
+    return None
+
+
 def orders_followed(nodes: Sequence[ImportNode]) -> list[tuple[StatementOrder, bool]]:
     """The orders (and whether they ignore case) in which the statements are sorted."""
+    statements = spelled(nodes)
     return [
         (order, ignore_case)
         for order in _ORDERS
         for ignore_case in (True, False)
-        if is_sorted([_key(node, order, ignore_case) for node in nodes])
+        if Sorting(order, ignore_case, _nothing).is_followed(statements)
     ]
 
 
-def _key(node: ImportNode, order: StatementOrder, ignore_case: bool) -> Key:
-    plain = isinstance(node, ast.Import)
-    return statement_key(module_of(node), plain=plain, order=order, ignore_case=ignore_case)
+def spelled(nodes: Sequence[ImportNode]) -> list[tuple[str, bool]]:
+    """Each statement's module as spelled, and whether it is a plain import."""
+    return [(module_of(node), isinstance(node, ast.Import)) for node in nodes]
+
+
+def _is_relative(module: str) -> int:
+    return int(module.startswith("."))
+
+
+def _nothing(module: str) -> int:
+    return 0
 
 
 def runs(block: Sequence[ast.stmt]) -> list[list[ImportNode]]:
@@ -197,7 +249,7 @@ def insertion_point(
     candidates = _head_runs(body) or runs(body)
     if not candidates:
         return _after_header(lines, body)
-    seeker = _Seeker(lines, module, style, plain, first_party)
+    seeker = _Seeker(lines, body, module, style, plain, first_party)
     run = max(candidates, key=lambda run: max(seeker.likeness(node) for node in run))
     return seeker.place(groups(lines, run))
 
@@ -253,6 +305,7 @@ class _Seeker:
     """Looks for the place of one new statement."""
 
     lines: Lines
+    body: Sequence[ast.stmt]
     module: str
     style: ImportStyle
     plain: bool
@@ -279,9 +332,12 @@ class _Seeker:
     def place(self, found: Sequence[Sequence[ImportNode]]) -> Insertion:
         near = [max(self.likeness(node) for node in group) for group in found]
         best = max(near)
+        mine = self.section(self.module)
+        if best == (0, 1) and mine == 2:
+            # Not of a package that the file imports already: third party goes before first party.
+            return self._within(found[near.index(best)])
         if best > (0, 0):
             return self._within(found[len(near) - 1 - near[::-1].index(best)])
-        mine = self.section(self.module)
         sections = [max(self.section(module_of(node)) for node in group) for group in found]
         if len(found) == 1 and len({self.section(module_of(node)) for node in found[0]}) > 1:
             return self._within(found[0])  # a file that does not divide its imports
@@ -293,31 +349,40 @@ class _Seeker:
         return Insertion(self.lines.start(line), line, 0, self.style.section_gap)
 
     def _within(self, group: Sequence[ImportNode]) -> Insertion:
-        followed = orders_followed(group)
-        wanted = (self.style.statement_order, self.style.ignore_module_case)
-        if followed and (len(group) > 1 or self.style.sorted_statements):
-            order, ignore = wanted if wanted in followed else followed[0]
-            new = statement_key(self.module, plain=self.plain, order=order, ignore_case=ignore)
-            behind = [n for n, node in enumerate(group) if not _key(node, order, ignore) > new]
-            if not behind:
-                line = self._comment_start(group[0], heads_group=len(group) > 1)
-                return Insertion(self.lines.start(line), line)
-            return self._behind(group[behind[-1]])
-        mine = self.section(self.module)
-        same = [node for node in group if self.section(module_of(node)) == mine]
-        return self._behind((same or group)[-1])
+        sorting = sorting_of(spelled(group), self.style)
+        if sorting is not None and (len(group) > 1 or self.style.sorted_statements):
+            new = sorting.key(self.module, plain=self.plain)
+            keys = [sorting.key(module, plain=plain) for module, plain in spelled(group)]
+            behind = [node for node, key in zip(group, keys, strict=True) if key <= new]
+            if behind:
+                return self._behind(behind[-1])
+            line = self._comment_start(group[0], heads_group=len(group) > 1)
+            return Insertion(self.lines.start(line), line)
+        near = [self.likeness(node) for node in group]
+        best = max(near)
+        if best == (0, 0):
+            return self._behind(group[-1])
+        return self._behind(group[len(near) - 1 - near[::-1].index(best)])
 
     def _behind(self, node: ast.stmt, before: int = 0, after: int = 0) -> Insertion:
         line = (node.end_lineno or node.lineno) + 1
+        for other in self.body:  # those behind a semicolon may be longer
+            if other.lineno < line <= (other.end_lineno or other.lineno):
+                line = (other.end_lineno or other.lineno) + 1
+        while line <= len(self.lines) and self.lines.is_continued(line - 1):
+            line += 1
         return Insertion(self.lines.start(line), line, before, after)
 
     def _comment_start(self, node: ast.stmt, *, heads_group: bool) -> int:
         """The line where a statement begins with its comments; a section's heading stays above."""
         line = node.lineno
+        for other in self.body:  # one that ends on the same line, before a semicolon
+            if other.lineno < line <= (other.end_lineno or other.lineno):
+                line = other.lineno
         while line > 1 and self.lines.line(line - 1).lstrip(" \t\f").startswith("#"):
             if line - 1 == 1 and self.lines.line(1).startswith("#!"):
                 break
-            if heads_group and _SECTION_COMMENT.search(self.lines.line(line - 1)):
+            if heads_group and SECTION_COMMENT.search(self.lines.line(line - 1)):
                 break
             line -= 1
         return line

@@ -14,18 +14,37 @@ from dataclasses import dataclass, replace
 
 from transforms.import_edits import (
     cleaned,
-    fill_range,
-    filled_width,
-    flowed,
     insert_in_row,
     insert_row,
     joined_comments,
-    overflow_moved,
-    physical_lengths,
+    last_moved_down,
     remove,
+    split_rows,
+)
+from transforms.import_layouts import (
+    collapsed,
+    fill_range,
+    filled_width,
+    fits,
+    flowed,
+    last_line,
+    one_each,
+    physical_lengths,
+    row_comments,
+    shifted,
+    wrapped,
 )
 from transforms.import_order import name_key, orders_of, position
-from transforms.import_rows import Body, Cell, Row, layout_of, parse_body, render
+from transforms.import_rows import (
+    NEWLINE,
+    Body,
+    Cell,
+    Row,
+    layout_of,
+    normalized,
+    parse_body,
+    render,
+)
 from transforms.import_types import (
     ImportedName,
     ImportStyle,
@@ -46,9 +65,8 @@ __all__ = [
     "render_import",
 ]
 
-_NEWLINE = re.compile(r"\r\n|\n|\r")
 _SPACES = re.compile(r"\s+")
-_NO_COMMENTS = NameComments()
+_BY_CHANCE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +103,17 @@ class ImportStatement:
             style = replace(style, width=width)
         if indent is None:
             indent = body.closing if body.closing is not None and not body.inline else ""
-        found = _NEWLINE.search(text)
+        found = NEWLINE.search(text)
         return cls(text, body, found.group() if found else newline, indent, style)
 
     @property
     def module(self) -> str | None:
         """The module names are imported from, `.` and `..x` if relative; None for `import x`."""
-        return _SPACES.sub("", self.body.module.replace("\\", "")) if self.body.lead else None
+        return (
+            _SPACES.sub("", normalized(self.body.module.replace("\\", "")))
+            if self.body.lead
+            else None
+        )
 
     @property
     def names(self) -> tuple[ImportedName, ...]:
@@ -130,6 +152,13 @@ class ImportStatement:
         return fill_range(self.body, self.indent)
 
     @property
+    def longest_row(self) -> int:
+        """The length of the longest row that holds several names, in characters; 0 if none does."""
+        lengths = physical_lengths(self.body, self.indent)
+        rows = zip(self.body.rows, lengths, strict=True)
+        return max((length for row, length in rows if len(row.cells) > 1), default=0)
+
+    @property
     def order(self) -> NameOrder | None:
         """The order that the names follow, None if they follow none."""
         found = orders_of(self.names)
@@ -148,27 +177,28 @@ class ImportStatement:
         """The statement without these names, None if no name is left.
 
         Names that it does not hold are ignored. If none leaves, only `EXPLODE` changes anything.
+        A backslash form that is left with one name is joined whatever `shrink` says.
         """
-        if shrink is Shrink.EXPLODE:
-            left = remove(self.body, names).body
-            return None if left is None else self._rendered(self._exploded(left))
-        if not set(self.names) & set(names):
+        explode = shrink is Shrink.EXPLODE
+        if not explode and not set(self.names) & set(names):
             return self.text
         left = remove(self.body, names).body
         if left is None:
             return None
+        if explode:
+            return self._rendered(self._exploded(left))
         alone = len(left.cells) == 1 and self.layout is Layout.BACKSLASH
         if shrink is Shrink.COLLAPSE or alone:
-            collapsed = self._collapsed(left)
-            if collapsed is not None:
-                return self._rendered(collapsed)
+            line = collapsed(left, self.indent, self.style.width)
+            if line is not None:
+                return self._rendered(line)
         return self._rendered(self._filled_again(left))
 
     def laid_out(self, shrink: Shrink) -> str:
         """The statement with all its names, laid out as the choice says."""
         if shrink is Shrink.COLLAPSE:
-            collapsed = self._collapsed(self.body)
-            return self.text if collapsed is None else self._rendered(collapsed)
+            line = collapsed(self.body, self.indent, self.style.width)
+            return self.text if line is None else self._rendered(line)
         return self.without((), shrink) or self.text
 
     def with_names(
@@ -181,35 +211,34 @@ class ImportStatement:
         """The statement with these names too; names that it has already are left out.
 
         Sorted names stay sorted in the order they follow; otherwise the new ones are appended.
-        ValueError for a star import, which can hold no other name.
+        `style` replaces the statement's own. ValueError for a star import, which can hold no
+        other name.
         """
         if style is not None:
             return replace(self, style=style).with_names(added, comments=comments)
         if self.is_star:
             raise ValueError(f"a star import holds no other name: {self.text!r}")
-        comments = comments or {}
         new = [name for name in dict.fromkeys(added) if name not in self.names]
         if not new:
             return self.text
-        order = self.order
-        if order is not None and len(self.names) == 1 and not self.style.sorted_names:
-            order = None
+        found = {name: comments[name] for name in new if comments and name in comments}
+        order = self._order_to_keep()
         body = cleaned(self.body)
-        if layout_of(body) in (Layout.ONE_LINE, Layout.PARENTHESIZED):
-            return self._rendered(self._longer_line(body, new, order, comments))
+        one_line = layout_of(body) in (Layout.ONE_LINE, Layout.PARENTHESIZED)
+        if one_line or (found and not body.bracketed):
+            return self._rendered(self._longer(body, new, order, found))
         width = filled_width(body, self.indent, self.style.width)
-        one_each = _one_each(body) or any(name in comments for name in new)
-        if width is not None and not one_each:
-            cells = _merged(body.cells, new, order)
-            return self._rendered(flowed(body, cells, self.indent, width))
+        each = bool(found) or one_each(body, self.indent, self.style.width)
+        if width is not None and not each:
+            return self._rendered(flowed(body, _merged(body, new, order), self.indent, width))
         for name in new:
-            index = len(body.cells) if order is None else position(body.names, name, order)
-            if one_each:
-                row = _row_at(body, index)
-                body = insert_row(body, row, _cell(name, body), comments.get(name, _NO_COMMENTS))
+            index = position(body.names, name, order)
+            cell = replace(body.cells[0], name=name, text=str(name))
+            if each:
+                body, row = split_rows(body, index)
+                body = insert_row(body, row, cell, found.get(name, NameComments()))
             else:
-                body = insert_in_row(body, index, _cell(name, body))
-                body = overflow_moved(body, self.indent, self.style.width)
+                body = self._with_cell(body, index, cell)
         return self._rendered(body)
 
     def renamed(self, module: str) -> str:
@@ -222,23 +251,22 @@ class ImportStatement:
             raise ValueError(f"not a from-import: {self.text!r}")
         if module == self.module:
             return self.text
-        before = self.body
+        before, width = self.body, self.style.width
         body = _with_module(before, module)
-        layout = layout_of(before)
+        layout = self.layout
         if layout in (Layout.ONE_LINE, Layout.PARENTHESIZED):
-            if self._fits(before) and not self._fits(body) and not self.is_star:
-                body = self._wrapped(body, {})
+            fitted = fits(before, self.indent, width) and not self.is_star
+            if fitted and not fits(body, self.indent, width):
+                body = wrapped(body, self.style, self.indent, self.comment, {})
             return self._rendered(body)
-        if before.inline and len(before.rows) > 1:
-            column = len(self.indent + before.prefix)
-            if layout is Layout.GRID and len(before.rows[1].indent) == column:
-                body = _shifted(body, len(body.prefix) - len(before.prefix))
-            width = filled_width(before, self.indent, self.style.width)
-            if width is not None and not _one_each(before):
-                return self._rendered(flowed(body, body.cells, self.indent, width))
-            width = max(self.style.width, *physical_lengths(before, self.indent))
-            body = overflow_moved(body, self.indent, width)
-        return self._rendered(body)
+        if not before.inline or len(before.rows) == 1:
+            return self._rendered(body)
+        if layout is Layout.GRID and self._is_aligned():
+            body = shifted(body, len(body.prefix) - len(before.prefix))
+        filled = filled_width(before, self.indent, width)
+        if filled is not None and not one_each(before, self.indent, width):
+            return self._rendered(flowed(body, body.cells, self.indent, filled))
+        return self._rendered(self._overflow_moved(body, 0))
 
     def replacing(self, old: ImportedName, new: ImportedName) -> str:
         """The statement with one name spelled otherwise, in its place."""
@@ -257,47 +285,17 @@ class ImportStatement:
     def _rendered(self, body: Body) -> str:
         return render(body, self.newline)
 
-    def _fits(self, body: Body) -> bool:
-        """Whether a statement on one line fits, not counting a comment for tools."""
-        line = self.indent + render(replace(body, tail=""), self.newline)
-        comment = body.tail.strip()
-        size = 0 if not comment or is_pragma(comment) else len(body.tail)
-        return len(line) + size <= self.style.width
-
-    def _collapsed(self, body: Body) -> Body | None:
-        """The statement on one line; None if it does not fit or a comment would be lost."""
-        if any(row.comment or any(map(str.strip, row.above)) for row in body.rows):
+    def _order_to_keep(self) -> NameOrder | None:
+        """The order that names coming in keep: a few names may be in order by chance."""
+        if len(self.names) < _BY_CHANCE and not self.style.sorted_names:
             return None
-        if any(map(str.strip, body.below)) or any(_NEWLINE.search(c.text) for c in body.cells):
-            return None
-        opening, tail = body.opening.strip(" \t\f\\"), body.tail.strip()
-        if opening and tail and opening != tail:
-            return None
-        bracketed = self.layout is Layout.PARENTHESIZED and len(body.cells) > 1
-        if bracketed:
-            return body
-        line = replace(
-            body,
-            lead=_SPACES.sub(" ", body.lead.replace("\\", "")),
-            head=_one_space(body),
-            rows=(Row(tuple(replace(cell, comma_gap="") for cell in body.cells)),),
-            bracketed=False,
-            inline=True,
-            opening="",
-            trailing_comma=False,
-            leading_commas=False,
-            below=(),
-            closing=None,
-            glue="",
-            tail=body.tail if tail else joined_comments(opening),
-        )
-        return line if self._fits(line) else None
+        return self.order
 
     def _filled_again(self, left: Body) -> Body:
         """What is left of a statement, filled again if it was filled before."""
-        if layout_of(self.body) in (Layout.GRID, Layout.HANGING, Layout.BACKSLASH):
+        if self.layout in (Layout.GRID, Layout.HANGING, Layout.BACKSLASH):
             width = filled_width(self.body, self.indent, self.style.width)
-            if width is not None and not _one_each(self.body):
+            if width is not None and not one_each(self.body, self.indent, self.style.width):
                 return flowed(left, left.cells, self.indent, width)
         return left
 
@@ -305,28 +303,52 @@ class ImportStatement:
         if layout_of(body) is Layout.EXPLODED or not body.lead or self.is_star:
             return body
         style = replace(self.style, wrap="exploded")
-        return replace(self, style=style)._wrapped(body, _row_comments(body))
+        return wrapped(body, style, self.indent, self.comment, row_comments(body))
 
-    def _longer_line(
+    def _longer(
         self,
         body: Body,
         new: Sequence[ImportedName],
         order: NameOrder | None,
         comments: Mapping[ImportedName, NameComments],
     ) -> Body:
-        cells = _merged(body.cells, new, order)
-        line = replace(body, rows=(replace(body.rows[0], cells=tuple(cells)),))
-        mine = {name: comments[name] for name in new if name in comments}
-        if not mine and (self._fits(line) or not self._fits(body)):
-            return line
-        return self._wrapped(line, mine)
+        """A statement on one line with names put in, wrapped if it fitted and no longer does."""
+        row = replace(body.rows[0], cells=tuple(_merged(body, new, order)))
+        longer = replace(body, rows=(row,))
+        width = self.style.width
+        if not body.lead:
+            trailing = (found.trailing for found in comments.values())
+            longer = replace(longer, tail=joined_comments(body.tail, *trailing) or body.tail)
+        elif comments:
+            return wrapped(longer, self.style, self.indent, self.comment, comments)
+        if fits(longer, self.indent, width) or not fits(body, self.indent, width):
+            return longer
+        return wrapped(longer, self.style, self.indent, self.comment, {})
 
-    def _wrapped(self, body: Body, comments: Mapping[ImportedName, NameComments]) -> Body:
-        """A statement over several lines, as the style says."""
-        head = _one_space(body)
-        return _wrapped(
-            replace(body, head=head), body.cells, self.style, self.indent, self.comment, comments
-        )
+    def _with_cell(self, body: Body, index: int, cell: Cell) -> Body:
+        longer, number = insert_in_row(body, index, cell)
+        return self._overflow_moved(longer, number)
+
+    def _overflow_moved(self, body: Body, number: int) -> Body:
+        """Move names that no longer fit in a row down, as far as rows change."""
+        before = physical_lengths(self.body, self.indent)
+        width = max(self.style.width, *before)
+        while number < len(body.rows):
+            moved = False
+            while (
+                len(body.rows[number].cells) > 1
+                and physical_lengths(body, self.indent)[number] > width
+            ):
+                body = last_moved_down(body, number)
+                moved = True
+            if not moved:
+                break
+            number += 1
+        return cleaned(body)
+
+    def _is_aligned(self) -> bool:
+        """Whether the second row begins right below the first name."""
+        return len(self.body.rows[1].indent) == len(last_line(self.indent + self.body.prefix))
 
 
 def render_import(
@@ -364,110 +386,26 @@ def render_import(
             )
             for name in listed
         )
-    cells = [Cell(name, str(name)) for name in listed]
+    cells = tuple(Cell(name, str(name)) for name in listed)
     lead, head = ("", "import ") if module is None else ("from ", " import ")
-    body = Body(lead, module or "", head, (Row(tuple(cells)),), tail=joined_comments(comment))
-    statement = ImportStatement("", body, newline, indent, style)
-    single = known.get(listed[0]) if len(cells) == 1 else None
-    if single and (not single.above or module is None or style.one_name_per_statement):
+    body = Body(lead, module or "", head, (Row(cells),), tail=joined_comments(comment))
+    if len(cells) == 1 and known:
+        single = known[listed[0]]
         above = "".join(line + newline + indent for line in single.above)
         body = replace(body, tail=joined_comments(single.trailing, comment))
         return above + render(body, newline)
-    if known or not statement._fits(body):
-        body = statement._wrapped(body, known)
+    if known or not fits(body, indent, style.width):
+        body = wrapped(body, style, indent, comment, known)
     return render(body, newline)
 
 
-def _wrapped(
-    body: Body,
-    cells: Sequence[Cell],
-    style: ImportStyle,
-    indent: str,
-    comment: str | None,
-    comments: Mapping[ImportedName, NameComments],
-) -> Body:
-    """The cells over several lines, as the style says; with comments of names, one a line."""
-    cells = [replace(cell, gap=" ", comma_gap="") for cell in cells]
-    inner = indent + style.indent_unit
-    base = Body(body.lead, body.module, body.head, (Row((cells[0],), inner),), tail="")
-    wrap = style.wrap
-    if not body.lead or (wrap == "backslash" and not comments):
-        base = replace(base, rows=(Row((cells[0],)), Row((cells[0],), inner)))
-        made = flowed(base, cells, indent, style.width)
-        return replace(made, tail=joined_comments(comment))
-    if wrap == "grid" and not comments:
-        base = replace(base, bracketed=True, rows=(Row((cells[0],)),))
-        made = flowed(base, cells, indent, style.width)
-        if max(physical_lengths(made, indent)) <= style.width:
-            return _with_grid_comment(made, comment)
-        wrap = "hanging"
-    closing = indent if style.closing_on_own_line else None
-    base = replace(
-        base, bracketed=True, inline=False, closing=closing, opening=joined_comments(comment)
-    )
-    if wrap == "hanging" and not comments:
-        made = flowed(base, cells, indent, style.width)
-        return replace(made, trailing_comma=style.trailing_comma)
-    rows = []
-    for cell in cells:
-        own = comments.get(cell.name, _NO_COMMENTS)
-        above = tuple(inner + line for line in own.above)
-        rows.append(Row((cell,), inner, joined_comments(own.trailing), above))
-    return replace(base, rows=tuple(rows), trailing_comma=style.trailing_comma)
-
-
-def _with_grid_comment(body: Body, comment: str | None) -> Body:
-    """A comment for tools stands on the first line, where they look for it; others at the end."""
-    if comment and is_pragma(comment) and len(body.rows) > 1:
-        first = replace(body.rows[0], tail=joined_comments(comment))
-        return replace(body, rows=(first, *body.rows[1:]))
-    return replace(body, tail=joined_comments(comment))
-
-
-def _row_comments(body: Body) -> dict[ImportedName, NameComments]:
-    """Each row's comments, given to its first name."""
-    found = {}
-    for number, row in enumerate(body.rows):
-        above = tuple(line.strip() for line in row.above if line.strip())
-        if number == len(body.rows) - 1 and not body.bracketed:
-            above = ()
-        if row.comment or above:
-            found[row.cells[0].name] = NameComments(above, row.comment)
-    return found
-
-
-def _one_each(body: Body) -> bool:
-    """Whether the author gives each name a line of its own."""
-    if not body.bracketed and len(body.rows) == 1:
-        return False
-    single = all(len(row.cells) == 1 for row in body.rows)
-    return single and (len(body.rows) > 1 or not body.inline)
-
-
-def _merged(
-    cells: Sequence[Cell], new: Sequence[ImportedName], order: NameOrder | None
-) -> list[Cell]:
-    merged = list(cells)
+def _merged(body: Body, new: Sequence[ImportedName], order: NameOrder | None) -> list[Cell]:
+    """The cells with those of new names among them."""
+    merged = list(body.cells)
     for name in new:
-        index = len(merged)
-        if order is not None:
-            index = position([cell.name for cell in merged], name, order)
-        merged.insert(index, replace(cells[0], name=name, text=str(name)))
+        index = position([cell.name for cell in merged], name, order)
+        merged.insert(index, replace(merged[0], name=name, text=str(name)))
     return merged
-
-
-def _cell(name: ImportedName, body: Body) -> Cell:
-    return replace(body.cells[0], name=name, text=str(name))
-
-
-def _row_at(body: Body, index: int) -> int:
-    """The number of the row that begins at or after the cell of that index."""
-    seen = 0
-    for number, row in enumerate(body.rows):
-        if seen >= index:
-            return number
-        seen += len(row.cells)
-    return len(body.rows)
 
 
 def _with_module(body: Body, module: str) -> Body:
@@ -477,34 +415,3 @@ def _with_module(body: Body, module: str) -> Body:
     if not module.endswith(".") and not head[:1].isspace():
         head = " " + head
     return replace(body, lead=lead, head=head, module=module)
-
-
-def _one_space(body: Body) -> str:
-    """The words before the first name, on one line."""
-    if not body.lead:
-        return "import "
-    return " import "
-
-
-def _shifted(body: Body, by: int) -> Body:
-    """Move the continuation lines to stay aligned with the bracket."""
-
-    def moved(blanks: str) -> str:
-        return blanks + " " * by if by > 0 else blanks[: max(len(blanks) + by, 0)]
-
-    rows = [body.rows[0]]
-    for row in body.rows[1:]:
-        above = tuple(_moved_comment(line, by) for line in row.above)
-        rows.append(replace(row, indent=moved(row.indent), above=above))
-    closing = body.closing
-    if closing is not None and closing == body.rows[-1].indent:
-        closing = moved(closing)
-    return replace(body, rows=tuple(rows), closing=closing)
-
-
-def _moved_comment(line: str, by: int) -> str:
-    text = line.lstrip()
-    if not text:
-        return line
-    blanks = line[: len(line) - len(text)]
-    return (blanks + " " * by if by > 0 else blanks[: max(len(blanks) + by, 0)]) + text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Mapping
 
@@ -20,73 +21,93 @@ def check_cycles(
     after: Mapping[str, Blob | None],
     created: Mapping[str, str],
     names: Names,
+    parsed: Mapping[bytes, ast.Module],
 ) -> None:
-    """Refuse a move that closes an import cycle. Only modules reached from its edges are parsed."""
-    paths = {path for path in after if path.endswith(".py")}
-    new_paths = {names.dotted(path): path for path in sorted(paths) if after[path] is not None}
-    gone = {names.dotted(path) for path in paths if after[path] is None} - set(new_paths)
+    """Refuse a move that closes an import cycle. Only modules reached from its edges are parsed.
 
-    old_paths = {names.dotted(path): path for path in sorted(paths) if path in tree.entries()}
+    `created` maps a new module's dotted name to its source's; `parsed` holds the trees of files
+    that were parsed already, by their bytes.
+    """
+    loading = _Loading(tree, after, names, parsed)
+    family = {*created, *(source.after.dotted for source in move.sources)}
+    refuse_cycles(
+        sorted(loading.new_paths),
+        lambda dotted: dotted in family or loading.is_imported(dotted),
+        Graph(loading.before_edges),
+        Graph(loading.after_edges),
+        created,
+        loading.place,
+    )
 
-    def path_before(dotted: str) -> str | None:
-        return names.path_of(dotted) or old_paths.get(dotted)
 
-    def exists_before(dotted: str) -> bool:
-        return path_before(dotted) is not None
+class _Loading:
+    """What modules load, before the move and after it."""
 
-    def exists_after(dotted: str) -> bool:
-        return dotted in new_paths or (exists_before(dotted) and dotted not in gone)
+    def __init__(
+        self,
+        tree: Tree,
+        after: Mapping[str, Blob | None],
+        names: Names,
+        parsed: Mapping[bytes, ast.Module],
+    ) -> None:
+        self.tree, self.after, self.names = tree, after, names
+        self._parsed: dict[bytes, ast.Module | None] = dict(parsed)
+        paths = sorted(path for path in after if path.endswith(".py"))
+        self.new_paths = {names.dotted(path): path for path in paths if after[path] is not None}
+        self._old_paths = {names.dotted(path): path for path in paths if path in tree.entries()}
+        gone = {names.dotted(path) for path in paths if after[path] is None}
+        self._gone = gone - set(self.new_paths)
 
-    def before_edges(dotted: str) -> Edges:
-        path = path_before(dotted)
-        return {} if path is None else _edges(tree.read(path), path, dotted, names, exists_before)
-
-    def after_edges(dotted: str) -> Edges:
-        path = new_paths.get(dotted)
-        blob = after[path] if path else None
-        if path and blob is not None:
-            return _edges(blob.data, path, dotted, names, exists_after)
-        path = names.path_of(dotted)
-        if path is None or dotted in gone:
+    def before_edges(self, dotted: str) -> Edges:
+        path = self._path_before(dotted)
+        if path is None:
             return {}
-        return _edges(tree.read(path), path, dotted, names, exists_after)
+        return self._edges(self.tree.read(path), path, dotted, self._existed)
 
-    def place(dotted: str, line: int) -> Place:
-        path = new_paths.get(dotted, names.path_of(dotted) or dotted)
-        blob = after.get(path)
+    def after_edges(self, dotted: str) -> Edges:
+        path = self.new_paths.get(dotted)
+        blob = self.after[path] if path else None
+        if path and blob is not None:
+            return self._edges(blob.data, path, dotted, self._exists)
+        path = self.names.path_of(dotted)
+        if path is None or dotted in self._gone:
+            return {}
+        return self._edges(self.tree.read(path), path, dotted, self._exists)
+
+    def place(self, dotted: str, line: int) -> Place:
+        path = self.new_paths.get(dotted, self.names.path_of(dotted) or dotted)
+        blob = self.after.get(path)
         text = blob.data.decode("utf-8", "replace").split("\n") if blob else []
         return Place(path, line, None, text[line - 1] if 0 < line <= len(text) else None)
 
-    def is_imported(dotted: str) -> bool:
-        """Whether anything can close a cycle over a module: a test or script is imported by none."""
-        if dotted in created or dotted in {source.after.dotted for source in move.sources}:
-            return True
-        path = names.path_of(dotted)
+    def is_imported(self, dotted: str) -> bool:
+        """Whether any import can close a cycle over a module: tests and scripts have none."""
+        path = self.names.path_of(dotted)
         if path is None:
             return False  # outside the root: no import of the tree is resolved to it
         last = re.escape(dotted.rpartition(".")[2]).encode()
         spelled = re.compile(
             rb"(?m)^[ \t]*(?:from|import)\b[^\n]*\b" + last + rb"\b|^[ \t]+" + last + rb","
         )
-        python = [p for p in tree.entries() if p.endswith(".py") and p != path]
-        mentions = tree.read_many(tree.search(re.compile(last), python))
+        python = [p for p in self.tree.entries() if p.endswith(".py") and p != path]
+        mentions = self.tree.read_many(self.tree.search(re.compile(last), python))
         return any(spelled.search(data) for data in mentions.values())
 
-    refuse_cycles(
-        sorted(new_paths),
-        is_imported,
-        Graph(before_edges),
-        Graph(after_edges),
-        created,
-        place,
-    )
+    def _path_before(self, dotted: str) -> str | None:
+        return self.names.path_of(dotted) or self._old_paths.get(dotted)
 
+    def _existed(self, dotted: str) -> bool:
+        return self._path_before(dotted) is not None
 
-def _edges(
-    data: bytes, path: str, dotted: str, names: Names, exists: Callable[[str], bool]
-) -> Edges:
-    try:
-        tree = parse(data, path)
-    except Refusal:
-        return {}  # a file that does not parse loads nothing
-    return imports_of(tree, dotted, names.package_of(path), exists)
+    def _exists(self, dotted: str) -> bool:
+        return dotted in self.new_paths or (self._existed(dotted) and dotted not in self._gone)
+
+    def _edges(self, data: bytes, path: str, dotted: str, exists: Callable[[str], bool]) -> Edges:
+        if data not in self._parsed:
+            try:
+                self._parsed[data] = parse(data, path)
+            except Refusal:
+                self._parsed[data] = None  # a file that does not parse loads nothing
+        module = self._parsed[data]
+        package = self.names.package_of(path)
+        return {} if module is None else imports_of(module, dotted, package, exists)

@@ -1,4 +1,4 @@
-"""A Python module as the mover sees it: its text, its syntax tree, and its top-level statements as spans.
+"""A Python module as the mover sees it: its text, its syntax tree, and its statements as spans.
 
 The text is never regenerated. Statements are located with `ast` and spliced as they stand, so line
 endings, tabs, form feeds, odd spacing and the encoding of a file stay as they were.
@@ -12,10 +12,12 @@ import codecs
 import io
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from transforms.comments import header_length, is_banner, is_modeline
 from transforms.errors import Place, Refusal
 from transforms.parsing import parse
 from transforms.scopes import Scopes, resolve
@@ -43,15 +45,26 @@ class Statement:
 
     @property
     def line(self) -> int:
+        """The 1-based line of `def`, `class` or the statement itself, below its decorators."""
         return self.node.lineno
 
     @property
     def is_import(self) -> bool:
+        """Whether it is an import, without a guard around it."""
         return isinstance(self.node, (ast.Import, ast.ImportFrom))
 
     @property
     def is_definition(self) -> bool:
+        """Whether it is a function or a class."""
         return isinstance(self.node, _DEFINITIONS)
+
+    @property
+    def is_spaced(self) -> bool:
+        """Whether blank lines of a definition stand around it: it is one, or branches hold some."""
+        return self.is_definition or (
+            isinstance(self.node, (ast.If, ast.Try, ast.With))
+            and any(isinstance(child, _DEFINITIONS) for child in ast.walk(self.node))
+        )
 
 
 class Module:
@@ -67,6 +80,7 @@ class Module:
         self.tree = parse(self.text if self.encoding != "utf-8" else body, path)
 
     def encode(self, text: str) -> bytes:
+        """The bytes of a new text for this file. Refuses what its encoding cannot hold."""
         try:
             data = text.encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -94,7 +108,8 @@ class Module:
 
     @cached_property
     def scopes(self) -> Scopes:
-        return resolve(self.tree)
+        """What every name in the module finds."""
+        return resolve(self.tree, source_text=self.text)
 
     def offset(self, line: int, column: int) -> int:
         """The character offset of a position of `ast`: a 1-based line and a UTF-8 byte column."""
@@ -107,10 +122,9 @@ class Module:
 
     def span(self, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]:
         """The offsets of a node, without decorators and comments."""
-        assert node.end_lineno is not None and node.end_col_offset is not None
         return (
             self.offset(node.lineno, node.col_offset),
-            self.offset(node.end_lineno, node.end_col_offset),
+            self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0),
         )
 
     def line_of(self, offset: int) -> int:
@@ -118,6 +132,7 @@ class Module:
         return bisect.bisect_right(self.line_starts, offset)
 
     def line_start(self, offset: int) -> int:
+        """The start of the line in which an offset lies."""
         return self.line_starts[self.line_of(offset) - 1]
 
     def line_text(self, line: int) -> str:
@@ -137,22 +152,31 @@ class Module:
         return found.end() if found else len(self.text)
 
     def place(self, line: int) -> Place:
+        """A line of this file, for a message."""
         return Place(self.path, line, None, self.line_text(line))
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
+        """The top-level statements, in order."""
         return tuple(self._statements())
+
+    @cached_property
+    def definition_gap(self) -> int:
+        """Blank lines that the module puts before a top-level definition; 2 if it does not say."""
+        gaps = Counter(
+            self.blank_lines_before(statement.block_start)
+            for statement in self.statements[1:]
+            if statement.is_definition and not statement.shared
+        )
+        gaps.pop(0, None)
+        return max(gaps, key=lambda gap: (gaps[gap], gap)) if gaps else 2
 
     def _statements(self) -> Iterator[Statement]:
         body = self.tree.body
         previous_end = 0
+        opening = True  # only strings and `__future__` imports stand above
         for index, node in enumerate(body):
-            first = node
-            if isinstance(node, _DEFINITIONS) and node.decorator_list:
-                first_line = min(item.lineno for item in node.decorator_list)
-            else:
-                first_line = first.lineno
-            start = self.line_starts[first_line - 1]
+            start = self.line_starts[_first_line(node) - 1]
             limit = len(self.text)
             if index + 1 < len(body):
                 limit = self.line_starts[_first_line(body[index + 1]) - 1]
@@ -160,12 +184,20 @@ class Module:
             shared = start < previous_end or (
                 index + 1 < len(body) and _first_line(body[index + 1]) <= (node.end_lineno or 0)
             )
-            block_start = start if start < previous_end else self._block_start(start, previous_end)
+            block_start = start
+            if start >= previous_end:
+                block_start = self._block_start(start, previous_end)
+                if opening:
+                    block_start = self._without_header(block_start, start)
             yield Statement(index, node, block_start, start, end, shared)
             previous_end = max(previous_end, end)
+            opening = opening and _opens(node)
 
     def _end(self, node: ast.stmt, limit: int) -> int:
-        """The end of a statement's last line, including comments indented into its body."""
+        """The end of a statement's last line, including comments indented into its body.
+
+        A comment block that touches the end of a definition, and nothing below it, is also its own.
+        """
         _, own = self.span(node)
         end = self.line_end(own)
         while self.text[own:end].rstrip().endswith("\\") and "#" not in self.text[own:end]:
@@ -183,7 +215,20 @@ class Module:
             elif not _BLANK.match(line):
                 break
             position = self.after_line(position)
-        return end
+        return self._after_comments(end, limit) if isinstance(node, _DEFINITIONS) else end
+
+    def _after_comments(self, end: int, limit: int) -> int:
+        """The end of the comment block right below `end`; `end` if it also touches what follows."""
+        position, last = self.after_line(end), end
+        while position < limit:
+            line = self.text[position : self.line_end(position)]
+            if not line.startswith("#"):
+                return last if _BLANK.match(line) else end
+            if is_banner(line) or is_modeline(line):
+                return end
+            last = self.line_end(position)
+            position = self.after_line(position)
+        return last if limit == len(self.text) else end
 
     def _block_start(self, start: int, lowest: int) -> int:
         """Where the comment block that touches a statement begins."""
@@ -193,10 +238,14 @@ class Module:
             text = self.text[line:block]
             if line < lowest or not text.startswith("#"):
                 break
-            if self.line_of(line) <= 2 and (text.startswith("#!") or _COOKIE.match(text)):
-                break
             block = line
         return block
+
+    def _without_header(self, block: int, start: int) -> int:
+        """Where the comments of a file's first symbol begin, below those of the file itself."""
+        first = self.line_of(block)
+        lines = [self.line_text(line) for line in range(first, self.line_of(start))]
+        return self.line_starts[first - 1 + header_length(lines)]
 
     def blank_lines_before(self, offset: int) -> int:
         """How many blank lines stand directly above the line that starts at `offset`."""
@@ -221,12 +270,16 @@ class Module:
         return count
 
 
-_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+def _opens(node: ast.stmt) -> bool:
+    """Whether what follows still heads the file: a docstring, a `__future__` import."""
+    if isinstance(node, ast.ImportFrom):
+        return node.level == 0 and node.module == "__future__"
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _first_line(node: ast.stmt) -> int:
     decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(item.lineno for item in decorators)])
+    return min([node.lineno, *(int(item.lineno) for item in decorators)])
 
 
 def _encoding(path: str, data: bytes) -> str:

@@ -1,21 +1,19 @@
 """A plan resolved against a tree: which statements leave which module for which other one.
 
-Everything that can be refused by looking at the sources alone is refused here: unknown symbols,
-names that are not top-level, definitions that would be torn apart, mutations left behind.
+`transforms.claims` gives the statements to their groups, and refuses what cannot be cut.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from transforms import plan as plans
 from transforms.document import Document
-from transforms.errors import Place, Refusal, nearest
+from transforms.errors import Place, Refusal
 from transforms.names import Located, Names
-from transforms.symbols import Symbols, is_string
-
+from transforms.order import Order
+from transforms.symbols import Symbols
 
 DocumentOpener = Callable[[str], Document]
 
@@ -30,23 +28,33 @@ class SourceState:
     document: Document
     moved: dict[str, Group] = field(default_factory=dict)
     cut: dict[int, Group] = field(default_factory=dict)  # top-level statement -> where it goes
+    order: Order = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.order = Order(self.document.symbols)
 
     @property
     def symbols(self) -> Symbols:
+        """What its top-level statements bind and use."""
         return self.document.symbols
 
     def place(self, line: int) -> Place:
+        """A line of the source, for a message."""
         return self.document.module.place(line)
 
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """One `[[destination]]` table: symbols that land together in one module."""
+    """One `[[destination]]` table: symbols that land together in one module.
+
+    `body` are their statements in the order they land; `carried` and `copied` are helper
+    statements, in the source's order.
+    """
 
     spec: plans.Destination
     source: SourceState
     located: Located
-    body: list[int] = field(default_factory=list)  # statements, in the order they land
+    body: list[int] = field(default_factory=list)
     carried: list[int] = field(default_factory=list)
     copied: list[int] = field(default_factory=list)
 
@@ -64,6 +72,7 @@ class Move:
     package_names: dict[str, set[str]] = field(default_factory=dict)  # what a new `__init__` binds
 
     def source_named(self, dotted: str) -> SourceState | None:
+        """The source of that dotted name."""
         return next((s for s in self.sources if s.located.dotted == dotted), None)
 
     def group_of(self, dotted: str, name: str) -> Group | None:
@@ -111,14 +120,9 @@ def resolve_move(plan: plans.Plan, names: Names, open_document: DocumentOpener) 
     for name, module in plan.import_from.items():
         located = names.locate_new(module, plan.place(1), package=True)
         move.routes[name] = located.dotted if not module.is_path else names.dotted(module.text)
-    for group in move.groups:
-        _claim(group, move)
-    for group in move.groups:
-        _order(group)
-    for source in sources:
-        _check_torn(source)
-        _check_mutations(source)
-        _check_rebinding(source)
+    from transforms.claims import claim_statements
+
+    claim_statements(move)
     return move
 
 
@@ -131,7 +135,7 @@ def _source(
     if spec.becomes is not None:
         after = names.locate_new(spec.becomes, place)
         if after.exists:
-            raise _already_applied(f"`{after.dotted}` is there", place)
+            raise already_applied(f"`{after.dotted}` is there", place)
         if not after.dotted.startswith(located.dotted + "."):
             raise Refusal(
                 "plan-schema",
@@ -174,224 +178,11 @@ def _source_of(spec: plans.Destination, move: Move) -> SourceState:
     )
 
 
-def _claim(group: Group, move: Move) -> None:
-    """Give the statements that bind the group's symbols to the group."""
-    source, spec = group.source, group.spec
-    for name in (*spec.symbols, *spec.carry, *spec.copy):
-        if name not in source.symbols.defined:
-            raise _unknown_symbol(name, group, move)
-    for name in spec.symbols:
-        source.moved[name] = group
-        for index in _statements_of(source, name):
-            source.cut[index] = group
-            if index not in group.body:
-                group.body.append(index)
-    for name in spec.carry:
-        source.moved[name] = group
-        for index in _statements_of(source, name):
-            source.cut[index] = group
-            if index not in group.carried:
-                group.carried.append(index)
-    for name in spec.copy:
-        _check_copy(name, group)
-        for index in source.symbols.defined[name]:
-            if index not in group.copied:
-                group.copied.append(index)
-
-
-def _statements_of(source: SourceState, name: str) -> Iterable[int]:
-    """The statements that bind a symbol, with the string that documents it."""
-    for index in source.symbols.defined[name]:
-        yield index
-        documented = source.symbols.attribute_docstring(index)
-        if documented is not None:
-            yield documented
-
-
-def _order(group: Group) -> None:
-    """Put statements that mutate a moved name behind it, and behind all they use of the group."""
-    symbols = group.source.symbols
-    members = set(group.body)
-    for name in group.spec.symbols:
-        for index in symbols.mutations.get(name, []):
-            if index in members or not _travels(index, name, group):
-                continue
-            needed = [
-                member
-                for member in group.body
-                if symbols.binds(member) & set(symbols.uses([index]))
-            ]
-            group.body.insert(
-                group.body.index(needed[-1]) + 1 if needed else len(group.body), index
-            )
-            members.add(index)
-            group.source.cut[index] = group
-
-
-def _travels(index: int, name: str, group: Group) -> bool:
-    """Whether a statement that mutates `name` can go along: it binds nothing that stays."""
-    symbols = group.source.symbols
-    statement = symbols.statements[index]
-    bound = {
-        item for item in symbols.binds(index) if item != "_" and symbols.defined[item] != [index]
-    }
-    own = {item for item in symbols.binds(index) if item not in bound and item != "_"}
-    moved = group.source.moved
-    others = {other for other in symbols.mutations if index in symbols.mutations[other]} - {name}
-    stays = [item for item in sorted(own | bound | others) if moved.get(item) is not group]
-    if not stays:
-        return True
-    raise Refusal(
-        "mutation",
-        f"The statement changes `{name}`, which moves, and `{stays[0]}`, which does not.",
-        next_step=f"Move `{stays[0]}` to the same module, or split the statement first.",
-        place=group.source.place(statement.line),
-    )
-
-
-def _check_copy(name: str, group: Group) -> None:
-    symbols = group.source.symbols
-    for index in symbols.defined[name]:
-        statement = symbols.statements[index]
-        if not isinstance(statement.node, (ast.Assign, ast.AnnAssign, ast.If, ast.Try)):
-            raise Refusal(
-                "copy",
-                f"`{name}` is a definition; a second copy would be another object.",
-                next_step=f"List `{name}` under `symbols` to move it, or leave it to be imported.",
-                place=group.source.place(statement.line),
-            )
-    if name in symbols.rebound:
-        reference = symbols.rebound[name]
-        raise Refusal(
-            "copy",
-            f"`{name}` is re-bound through `global`; a copy would not follow.",
-            next_step=f"Move `{name}` with the functions that re-bind it.",
-            place=group.source.place(getattr(reference.node, "lineno", 1)),
-        )
-
-
-def _unknown_symbol(name: str, group: Group, move: Move) -> Refusal:
-    source, place = group.source, move.plan.place(group.spec.line)
-    symbols, where = source.symbols, source.located
-    if name in symbols.imports:
-        imported = symbols.imports[name][0]
-        return Refusal(
-            "not-defined-here",
-            f"`{name}` is imported by `{where.dotted}`, not defined in it.",
-            next_step="Move it from the module that defines it.",
-            place=source.place(imported.node.lineno),
-        )
-    nested = _nested(symbols.module.tree, name)
-    if nested is not None:
-        return Refusal(
-            "not-top-level",
-            f"`{name}` is not a top-level symbol of `{where.dotted}`.",
-            next_step="Move the definition around it; a method cannot move on its own.",
-            place=source.place(nested),
-        )
-    if group.located.exists and name in move.open_document(group.located.path).symbols.defined:
-        return _already_applied(
-            f"`{name}` is no longer in `{where.dotted}`; `{group.located.dotted}` defines it", place
-        )
-    close = nearest(name, symbols.defined)
-    hint = "Did you mean " + " or ".join(f"`{item}`" for item in close) + "? " if close else ""
-    return Refusal(
-        "unknown-symbol",
-        f"`{where.dotted}` ({where.path}) defines no `{name}`.",
-        next_step=f"{hint}The name is looked up among the module's top-level symbols.",
-        place=place,
-    )
-
-
-def _already_applied(cause: str, place: Place) -> Refusal:
+def already_applied(cause: str, place: Place) -> Refusal:
+    """The refusal of a plan whose symbols are where it would move them."""
     return Refusal(
         "already-applied",
         f"The plan was already applied: {cause}.",
-        next_step="Nothing is left to do; to see what it did, apply it to the commit before.",
+        next_step="Nothing is left to do; to see what it did, name the commit before with `--at`.",
         place=place,
     )
-
-
-def _nested(tree: ast.Module, name: str) -> int | None:
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            and node.name == name
-        ):
-            return node.lineno
-    return None
-
-
-def _check_torn(source: SourceState) -> None:
-    """A statement goes whole: every name that it binds has the same destination."""
-    symbols = source.symbols
-    for index, group in source.cut.items():
-        statement = symbols.statements[index]
-        if statement.shared:
-            raise Refusal(
-                "shared-line",
-                "Another statement stands on the same line, behind a semicolon.",
-                next_step="Put each statement on a line of its own first.",
-                place=source.place(statement.line),
-            )
-        for name in sorted(symbols.binds(index)):
-            if name == "_" or source.moved.get(name) is group:
-                continue
-            if is_string(statement.node) or name in symbols.imports and name not in symbols.defined:
-                if not is_string(statement.node):
-                    _refuse_guarded_import(source, index, name)
-                continue
-            raise Refusal(
-                "torn-definition",
-                f"The statement also binds `{name}`, which does not move to `{group.located.dotted}`.",
-                next_step=f"Add `{name}` to the same `symbols`, or split the statement first.",
-                place=source.place(statement.line),
-            )
-
-
-def _refuse_guarded_import(source: SourceState, index: int, name: str) -> None:
-    statement = source.symbols.statements[index]
-    raise Refusal(
-        "torn-definition",
-        f"The statement defines a moved symbol and imports `{name}` in one guard.",
-        next_step="Split the guard first, or move another symbol.",
-        place=source.place(statement.line),
-    )
-
-
-def _check_mutations(source: SourceState) -> None:
-    """What moves is not changed at import time by what stays."""
-    symbols = source.symbols
-    for name, group in source.moved.items():
-        for index in symbols.mutations.get(name, []):
-            if source.cut.get(index) is not group:
-                statement = symbols.statements[index]
-                raise Refusal(
-                    "mutation",
-                    f"The statement changes `{name}` at import time, and it would stay behind.",
-                    next_step=f"Leave `{name}` here, or move all that this statement binds with it.",
-                    place=source.place(statement.line),
-                )
-
-
-def _check_rebinding(source: SourceState) -> None:
-    """A global that a function re-binds lives in one module, with every function that does."""
-    symbols = source.symbols
-    for name, reference in sorted(symbols.rebound.items()):
-        index = symbols.statement_at(reference.node).index
-        owner, writer = source.moved.get(name), source.cut.get(index)
-        readers = {
-            source.cut.get(other)
-            for other in range(len(symbols.statements))
-            if name in symbols.uses([other])
-        }
-        if owner is writer and readers <= {owner}:
-            continue
-        where = "moves" if owner else "stays"
-        raise Refusal(
-            "rebinding",
-            f"`{name}` {where}, but it is re-bound through `global` here and used across the cut; "
-            "an import would see the old value.",
-            next_step=f"Move `{name}` together with every function that uses it.",
-            place=source.place(getattr(reference.node, "lineno", 1)),
-        )

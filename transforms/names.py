@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import posixpath
 import re
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from transforms.errors import Place, Refusal, nearest
+from transforms.paths import to_bytes
 from transforms.plan import ModuleName
 from transforms.tree import Tree
 
@@ -42,30 +44,22 @@ class Located:
 class Names:
     """Finds modules by name and names modules by path.
 
-    A root is a directory in which dotted names start. It comes from the plan (`roots`), or from
-    the tree: the parent of the topmost directory that holds an `__init__.py`.
+    A root is a directory in which dotted names start. Roots come from the plan, and where it gives
+    none from the tree: the parent of the topmost directory that holds an `__init__.py`. `root` is
+    that of the first module that was located: new modules lie below it.
     """
 
     def __init__(self, tree: Tree, roots: Sequence[str] = ()) -> None:
         self._tree = tree
-        self._given = tuple(roots)
-        self.root: str | None = roots[0] if roots else None
+        self._given = sorted(roots, key=lambda root: (-len(root), root))  # the innermost first
+        self.root: str | None = None
+        self._tops: dict[str, set[str]] = {}  # by root
 
     @cached_property
     def _paths(self) -> dict[str, int]:
         return {
             path: mode for path, mode in self._tree.entries().items() if path.endswith(SUFFIXES)
         }
-
-    @cached_property
-    def _directories(self) -> set[str]:
-        found: set[str] = set()
-        for path in self._paths:
-            directory = posixpath.dirname(path)
-            while directory not in found:
-                found.add(directory)
-                directory = posixpath.dirname(directory)
-        return found
 
     @cached_property
     def _packages(self) -> set[str]:
@@ -101,11 +95,12 @@ class Names:
         return Located(path, name.text, path in self._tree.entries())
 
     def dotted(self, path: str) -> str:
-        """The dotted name of a path below the root; elsewhere the name below its own root."""
-        root = self.root
-        if root is None or not _below(path, root):
+        """The dotted name of a path below a root; elsewhere the name below its own root."""
+        roots = [*self._given, *([] if self.root is None else [self.root])]
+        root = next((root for root in roots if _below(path, root)), None)
+        if root is None:
             root = self._own_root(path, by_use=False)
-        relative = posixpath.relpath(path, root) if root else path
+        relative = path[len(root) + 1 :] if root else path
         stem = relative[: relative.rindex(".")] if "." in posixpath.basename(relative) else relative
         parts = stem.split("/")
         if parts[-1] == "__init__":
@@ -122,19 +117,22 @@ class Names:
         )
 
     def path_of(self, dotted: str) -> str | None:
-        """The path of a module below the root, if the tree has it."""
+        """The path of a module below a root, if the tree has it: the first module's root first."""
         if self.root is None or not dotted:
             return None
-        stem = posixpath.join(self.root, *dotted.split("."))
-        for path in (f"{stem}/__init__.py", f"{stem}.py"):
-            if path in self._paths:
-                return path
+        for root in dict.fromkeys((self.root, *self._given)):
+            stem = posixpath.join(root, *dotted.split("."))
+            for path in (f"{stem}/__init__.py", f"{stem}.py"):
+                if path in self._paths:
+                    return path
         return None
 
     def _find(self, dotted: str, place: Place) -> str | None:
         found = self.path_of(dotted)
         if found:
             return found
+        if self.root is not None and self.has_top(dotted.partition(".")[0]):
+            return None  # its package is here: one of the same name elsewhere is another
         roots = self._given
         stem = dotted.replace(".", "/")
         candidates = [
@@ -159,6 +157,15 @@ class Names:
             )
         return candidates[0] if candidates else None
 
+    def has_top(self, top: str) -> bool:
+        """Whether a package or module of that name lies directly in the root."""
+        root = self.root or ""
+        if root not in self._tops:
+            start = len(root) + 1 if root else 0
+            below = (path[start:] for path in self._paths if _below(path, root))
+            self._tops[root] = {path.partition("/")[0].partition(".")[0] for path in below}
+        return top in self._tops[root]
+
     def _named(self, path: str, dotted: str, roots: Sequence[str]) -> bool:
         stem = dotted.replace(".", "/")
         valid = {
@@ -169,7 +176,7 @@ class Names:
         return path in valid
 
     def _root_of(self, path: str, name: ModuleName) -> str:
-        for root in sorted(self._given, key=len, reverse=True):
+        for root in self._given:
             if _below(path, root):
                 return root
         if not name.is_path:
@@ -191,6 +198,9 @@ class Names:
         for length in range(1, len(parts) + 1):
             if "/".join(parts[:length]) in self._packages:
                 return "/".join(parts[: length - 1])
+        for length in range(len(parts), 0, -1):
+            if not parts[length - 1].isidentifier():
+                return "/".join(parts[:length])  # no dotted name reaches over `my-tools`
         if not parts:
             return ""
         if by_use and len(parts) > 1:
@@ -202,11 +212,12 @@ class Names:
         stem = [*parts, posixpath.basename(path).rpartition(".")[0]]
         if stem[-1] == "__init__":
             stem.pop()
-        mentions = self._tree.search(re.compile(rb"\b" + stem[-1].encode() + rb"\b"), self._paths)
+        last = re.compile(rb"\b" + re.escape(to_bytes(stem[-1])) + rb"\b")
+        mentions = self._tree.search(last, self._paths)
         texts = list(self._tree.read_many(mentions).values())
         best, most = _custom_root(parts), 0
         for cut in range(len(parts)):
-            dotted = re.escape(".".join(stem[cut:])).encode()
+            dotted = re.escape(to_bytes(".".join(stem[cut:])))
             spelled = re.compile(rb"(?m)^[ \t]*(?:from|import)[ \t]+" + dotted + rb"\b")
             uses = sum(len(spelled.findall(text)) for text in texts)
             if uses > most:
@@ -226,6 +237,18 @@ class Names:
         )
 
 
+def refuse_unimportable(dotted: str, place: Place | None) -> None:
+    """Refuse a module that no import statement can name: a part is no identifier, or a keyword."""
+    for part in dotted.lstrip(".").split("."):
+        if part and (not part.isidentifier() or keyword.iskeyword(part)):
+            raise Refusal(
+                "not-importable",
+                f"`{dotted}` cannot stand in an import statement: `{part}` is no name.",
+                next_step="Choose a destination that can be imported, or move what is used alone.",
+                place=place,
+            )
+
+
 def resolve_import(package: str, level: int, module: str | None) -> str | None:
     """The absolute name that `from <level dots><module> import` means inside `package`.
 
@@ -238,6 +261,17 @@ def resolve_import(package: str, level: int, module: str | None) -> str | None:
         return None
     base = parts[: len(parts) - (level - 1)]
     return ".".join([*base, *([module] if module else [])])
+
+
+def respelled_relative(here: str, there: str, level: int, module: str | None, target: str) -> str:
+    """How a relative import of package `here` is spelled in package `there`.
+
+    As it is where the package is the same, also if it climbs further than it must; else relative
+    where the two share a package, else by the whole name.
+    """
+    if here == there:
+        return "." * level + (module or "")
+    return relative_name(there, target) or target
 
 
 def relative_name(package: str, target: str) -> str | None:

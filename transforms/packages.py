@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from transforms.changes import Blob
 from transforms.document import Document, Wanted
+from transforms.edits import Block
 from transforms.errors import Refusal
 from transforms.imports import ImportedName
+from transforms.moved_text import with_newlines
 from transforms.names import Located, relative_name
 from transforms.plan import Package
 
@@ -21,17 +24,22 @@ def export_names(package: Package, engine: _Engine) -> None:
     place = engine.plan.place(package.line)
     located = engine.names.locate_new(package.module, place, package=True)
     homes = {name: _home(name, located, engine, package) for name in package.exports}
-    if located.exists and located.path in engine.tree.entries():
-        document = engine.open(located.path)
-        _extend(document, located, homes, package)
+    if located.path in engine.tree.entries():
+        _extend(engine.open(located.path), located, homes, package)
+        return
+    style = engine.move.sources[0].document.style
+    made = engine.after.get(located.path)  # it may be a new destination, too
+    newline = engine.move.sources[0].document.module.newline
+    data = with_newlines(_fresh(homes, package), newline).encode() if made is None else made.data
+    document = Document(located.path, data, located.dotted, sorter=engine.sorter, style=style)
+    if made is None:
+        top = located.dotted.partition(".")[0]
+        relative = any(s.document.spells_relatively(top) for s in engine.move.sources)
+        _import(document, located, homes, relative=relative)
     else:
-        document = Document(
-            located.path, _fresh(homes, package).encode(), located.dotted, sorter=engine.sorter,
-            style=engine.move.sources[0].document.style,
-        )  # fmt: skip
-        _import(document, located, homes, relative=False)
-        engine.after[located.path] = Blob(document.finish(), 0o100644)
-        engine.created[located.dotted] = engine.move.sources[0].located.dotted
+        _extend(document, located, homes, package)
+    engine.after[located.path] = Blob(document.finish(), 0o100644)
+    engine.created.setdefault(located.dotted, engine.move.sources[0].located.dotted)
 
 
 def _home(name: str, located: Located, engine: _Engine, package: Package) -> str:
@@ -48,20 +56,31 @@ def _home(name: str, located: Located, engine: _Engine, package: Package) -> str
 
 
 def _fresh(homes: dict[str, str], package: Package) -> str:
-    if not package.dunder_all:
+    if not (package.dunder_all and homes):
         return ""
     return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(homes)) + "]\n"
 
 
 def _import(document: Document, located: Located, homes: dict[str, str], *, relative: bool) -> None:
     for name, home in sorted(homes.items(), key=lambda item: (item[1], item[0])):
-        spelled = (relative_name(located.dotted, home) or home) if relative else home
-        document.import_name(Wanted(home, spelled, ImportedName(name)))
+        if home != located.dotted:
+            spelled = (relative_name(located.dotted, home) or home) if relative else home
+            document.import_name(Wanted(home, spelled, ImportedName(name)))
 
 
 def _extend(document: Document, located: Located, homes: dict[str, str], package: Package) -> None:
     """Add imports beside the present ones, and names to a literal `__all__`."""
     missing = {name: home for name, home in homes.items() if not _has(document, name, home)}
+    for name, home in sorted(missing.items()):
+        places = document.symbols.bindings.get(name, [])
+        if places and home != located.dotted:
+            line = document.symbols.statements[places[0][0]].line
+            raise Refusal(
+                "clash",
+                f"`{located.dotted}` is to export `{name}`, and binds that name already.",
+                next_step="Rename one of the two first, in a commit of its own.",
+                place=document.module.place(line),
+            )
     sites = document.editor.sites
     _import(document, located, missing, relative=sum(s.is_relative for s in sites) * 2 > len(sites))
     if package.dunder_all:
@@ -70,10 +89,7 @@ def _extend(document: Document, located: Located, homes: dict[str, str], package
 
 
 def _has(document: Document, name: str, home: str) -> bool:
-    return any(
-        site.target == home and any(name in (n.asname, n.name) for n in site.names)
-        for site in document.editor.sites
-    )
+    return document.editor.imports(home, name)
 
 
 def _add_to_all(document: Document, names: list[str]) -> None:
@@ -90,22 +106,36 @@ def _add_to_all(document: Document, names: list[str]) -> None:
         elements = node.value.elts
         for name in names:
             values = [e.value for e in elements if isinstance(e, ast.Constant)]
+            key = _key_of([v for v in values if isinstance(v, str)])
             position = next(
-                (i for i, v in enumerate(values) if isinstance(v, str) and v > name), None
+                (
+                    i
+                    for i, v in enumerate(values)
+                    if key and isinstance(v, str) and key(v) > key(name)
+                ),
+                None,
             )
             if not elements:
                 offset = module.span(node.value)[0] + 1
                 document.edits.insert(offset, f'"{name}"')
-            elif position is not None and values == sorted(values, key=str):
+            elif position is not None:
                 start, _ = module.span(elements[position])
                 document.edits.insert(start, f'"{name}"' + _separator(document, node.value))
             else:
                 _, end = module.span(elements[-1])
                 document.edits.insert(end, _separator(document, node.value) + f'"{name}"')
         return
-    text = "__all__ = [" + ", ".join(f'"{name}"' for name in names) + "]"
-    if names:
-        document.edits.insert(len(module.text), module.newline + text + module.newline)
+    text = "__all__ = [" + ", ".join(f'"{name}"' for name in names) + "]" + module.newline
+    statements = document.symbols.statements
+    definition = bool(statements) and statements[-1].is_definition
+    gap = module.definition_gap if definition else 1
+    document.edits.insert_block(len(module.text), Block(text, gap, 0))
+
+
+def _key_of(values: list[str]) -> Callable[[str], str] | None:
+    """The order that the names of an `__all__` follow: by case, without case, or none."""
+    orders: tuple[Callable[[str], str], ...] = (str, str.lower)
+    return next((key for key in orders if values == sorted(values, key=key)), None)
 
 
 def _separator(document: Document, value: ast.List | ast.Tuple) -> str:

@@ -44,22 +44,29 @@ def parse(data: bytes | str, path: str) -> ast.Module:
         longest, chain_line = longest_chain(raw)
         if longest > CHAIN_LIMIT:
             _refuse_depth(raw, path, chain_line)
+    if b"\0" in raw:
+        line = raw.count(b"\n", 0, raw.index(b"\0")) + 1
+        raise Refusal(
+            "syntax-error",
+            "The file is not Python source: it holds a null byte.",
+            next_step="Save it as UTF-8 if it is text in another encoding, or leave it out.",
+            place=Place(path, line, None, _excerpt(raw, line)),
+        )
     try:
         source = data if isinstance(data, bytes) else data.removeprefix("\ufeff")
         tree = _parse(source, path, comments=_TYPE_COMMENT.search(raw) is not None)
     except SyntaxError as error:
         _refuse_syntax(error, raw, path)
-    except ValueError as error:  # null bytes, and text that UTF-8 cannot hold
-        line = raw.count(b"\n", 0, raw.index(b"\0")) + 1 if b"\0" in raw else None
-        place = Place(path, line, None, _excerpt(raw, line))
+    except ValueError as error:  # text that UTF-8 cannot hold
         raise Refusal(
             "syntax-error",
             f"The file is not Python source: {error}.",
             next_step="Correct the file, or leave it out.",
-            place=place,
+            place=Place(path),
         ) from None
     except (RecursionError, MemoryError):
-        _refuse_depth(raw, path, None)
+        longest, chain_line = longest_chain(raw, DEPTH_LIMIT)
+        _refuse_depth(raw, path, chain_line if longest else None)
     deep = too_deep(tree, raw.splitlines(keepends=True))
     if deep is not None:
         _refuse_depth(raw, path, deep.lineno)
@@ -71,7 +78,10 @@ def parse_expression(text: str) -> ast.expr | None:
 
     It is read as if in parentheses, as type checkers do: columns on the first line are one more.
     """
-    return _attempt(lambda: ast.parse(f"({text}\n)", mode="eval").body, text)
+    tree = _attempt(lambda: ast.parse(f"({text}\n)", mode="eval").body, text)
+    if isinstance(tree, ast.Tuple) and not tree.elts and not text.lstrip().startswith("("):
+        return None  # only the parentheses
+    return tree
 
 
 def parse_function_type(text: str) -> ast.FunctionType | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
-from transforms.plan import FORMAT, Destination, ModuleName, Package, Plan, Source
+from transforms.plan import FORMAT, Destination, ModuleName, Package, Plan, Source, looks_like_path
 
+_CLOSING = re.compile(r'"""|"\Z')  # quotes that would end a multi-line string
 _ESCAPES = {
     "\\": "\\\\",
     '"': '\\"',
@@ -29,14 +31,14 @@ def write(plan: Plan, comments: Mapping[str, str]) -> str:
     blocks = ["\n".join(head)]
     if plan.import_from:
         routes = [
-            f"{name} = {quote(str(plan.import_from[name]))}" for name in sorted(plan.import_from)
+            f"{name if name.isascii() else quote(name)} = {quote(str(plan.import_from[name]))}"
+            for name in sorted(plan.import_from)
         ]
         blocks.append("\n".join(["[import_from]", *routes]))
     for name, fields in _tables(plan):
         lines = [f"[[{name}]]", *fields]
         key = fields[0].partition(" = ")[2].strip('"')
-        if key in comments:
-            lines[:0] = [f"# {line}" for line in comments[key].split("\n")]
+        lines[:0] = [_comment(line) for line in comments.get(key, "").splitlines()]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
 
@@ -54,7 +56,7 @@ def _tables(plan: Plan) -> Iterator[tuple[str, list[str]]]:
             fields.append(f"statement = {quote(rule.statement)}")
         yield "shrink", [*fields, f"as = {quote(rule.style)}"]
     for file in plan.files:
-        fields = [f"file = {quote(str(file.file))}"]
+        fields = [_file(file.file)]
         if file.executable:
             fields.append("executable = true")
         yield "author", [*fields, f"text = {block(file.text)}"]
@@ -62,7 +64,7 @@ def _tables(plan: Plan) -> Iterator[tuple[str, list[str]]]:
         yield (
             "author",
             [
-                f"file = {quote(str(edit.file))}",
+                _file(edit.file),
                 f"old = {block(edit.old)}",
                 f"new = {block(edit.new)}",
             ],
@@ -121,6 +123,11 @@ def _module(name: ModuleName) -> str:
     return f"{'path' if name.is_path else 'module'} = {quote(str(name))}"
 
 
+def _file(name: ModuleName) -> str:
+    key = "path" if name.is_path and not looks_like_path(name.text) else "file"
+    return f"{key} = {quote(name.text)}"
+
+
 def array(values: tuple[str, ...]) -> str:
     """On one line when it is short, else one value a line."""
     line = "[" + ", ".join(quote(value) for value in values) + "]"
@@ -131,23 +138,40 @@ def array(values: tuple[str, ...]) -> str:
 
 def quote(value: str) -> str:
     """A basic TOML string on one line."""
-    escaped = "".join(
-        _ESCAPES.get(char) or (char if char.isprintable() else _unicode(char)) for char in value
-    )
-    return f'"{escaped}"'
+    return f'"{_escaped(value)}"'
 
 
 def block(value: str) -> str:
-    """A literal multi-line string where TOML allows it, so that authored text reads as it is."""
-    literal = (
+    """Text as it reads: a multi-line string, a literal one where TOML allows it.
+
+    What no reader would see (control characters, invisible formatting, a lone CR) is escaped.
+    """
+    if "\n" not in value:
+        return quote(value)
+    if (
         "'''" not in value
         and not value.endswith("'")
-        and "\r" not in value
         and all(char in "\n\t" or char.isprintable() for char in value)
-    )
-    if literal and "\n" in value:
+    ):
         return f"'''\n{value}'''"
-    return quote(value)
+    lines = (_escaped(line, quotes=False) for line in value.split("\n"))
+    text = _CLOSING.sub(lambda quotes: quotes[0][:-1] + '\\"', "\n".join(lines))
+    return f'"""\n{text}"""'
+
+
+def _escaped(value: str, *, quotes: bool = True) -> str:
+    """Text inside a basic string; `quotes`: those of the text are escaped too."""
+    kept = "" if quotes else '\t"'
+    return "".join(char if char in kept else _ESCAPES.get(char) or _shown(char) for char in value)
+
+
+def _comment(line: str) -> str:
+    text = "".join(char if char == "\t" else _shown(char) for char in line)
+    return f"# {text}".rstrip()
+
+
+def _shown(char: str) -> str:
+    return char if char.isprintable() else _unicode(char)
 
 
 def _unicode(char: str) -> str:

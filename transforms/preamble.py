@@ -9,29 +9,29 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from transforms.document import Document, Wanted, is_empty_without
-from transforms.edits import Edits
+from transforms.document import Document, Wanted
 from transforms.errors import Refusal
-from transforms.import_sites import ImportEditor, Site
+from transforms.fixtures import is_fixture_use
+from transforms.guards import ShrinkOf, guard_text, may_stand_twice
+from transforms.import_sites import Site
 from transforms.imports import ImportedName, Shrink
 from transforms.module import Statement
 from transforms.move import Group, Move, SourceState
-from transforms.names import Located, relative_name
-from transforms.scope_types import Reference
+from transforms.moved_text import moved_text, respelled
+from transforms.names import Located, relative_name, respelled_relative
+from transforms.needs import Needs, dotted_imports, reached_modules
 from transforms.symbols import ImportedBinding, Symbols, is_future
 
-_MODULE_NAMES = frozenset(
+MODULE_NAMES = frozenset(
     {"__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__path__",
      "__builtins__", "__annotations__", "__dict__", "__debug__"}
 )  # fmt: skip
-_BUILTINS = frozenset(dir(builtins)) | {"WindowsError", "reveal_type", "reveal_locals"}
-_PLAIN = (ast.Import, ast.ImportFrom, ast.Pass, ast.Raise)
+BUILTINS = frozenset(dir(builtins)) | {"WindowsError", "reveal_type", "reveal_locals"}
 
 Definer = Callable[[str, str], tuple[str, str]]
-ShrinkOf = Callable[[str, str | None], Shrink | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,76 +48,49 @@ class Piece:
 class Preamble:
     """The head of a destination, from one source.
 
-    `head` are imports and guards of imports, `tail` helper statements and the guards that depend
-    on them, `wanted` names imported from where they now live.
+    `future` is the text of the source's `__future__` imports, `head` are imports and guards of
+    imports, `tail` helper statements and the guards that depend on them, `wanted` names imported
+    from where they now live. `names` is all that the moved code looks up.
     """
 
+    future: str = ""
     head: list[Piece] = field(default_factory=list)
     tail: list[Piece] = field(default_factory=list)
     wanted: list[Wanted] = field(default_factory=list)
-    future: bool = False
-    used_guards: set[int] = field(default_factory=set)
+    names: frozenset[str] = frozenset()
 
 
-class Needs:
-    """Names that the moved statements of one group look up, each with the places."""
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What deriving a preamble asks others.
 
-    def __init__(self, group: Group) -> None:
-        self.group = group
-        self.symbols = group.source.symbols
-        self.names: dict[str, list[Reference]] = {}
-        self.statements = set(group.body) | set(group.carried) | set(group.copied)
-        self._follow(sorted(self.statements))
+    `definer`: the module and name that a name of a module stands for after the move. `shrink`: how
+    an import is laid out that loses names. `already`: whether the destination has a name, as the
+    same thing. `existing`: the destination, unless it is new.
+    """
 
-    def _follow(self, indices: Iterable[int]) -> None:
-        """Collect what the statements use; a helper that is copied brings what it uses itself."""
-        pending = list(indices)
-        done: set[int] = set()
-        while pending:
-            index = pending.pop(0)
-            if index in done:
-                continue
-            done.add(index)
-            for name, references in self.symbols.uses([index]).items():
-                self.names.setdefault(name, []).extend(references)
-                pending += [i for i in self._brought(name) if i not in done]
-
-    def _brought(self, name: str) -> list[int]:
-        """Statements that come along because `name` is used: copied helpers, guards of imports."""
-        defined = self.symbols.defined.get(name, [])
-        copied = [index for index in defined if index in self.group.copied]
-        self.statements.update(copied)
-        guards = [b.index for b in self.symbols.imports.get(name, []) if b.guards]
-        return copied + ([] if defined and not guards else guards)
-
-    def only_annotates(self, name: str) -> bool:
-        """Whether no use of `name` needs it at run time."""
-        return all(
-            reference.annotation in ("postponed", "string", "type comment")
-            for reference in self.names[name]
-        )
+    move: Move
+    definer: Definer
+    shrink: ShrinkOf
+    already: Callable[[str], bool]
+    existing: Document | None = None
 
 
-def derive(
-    group: Group, move: Move, definer: Definer, shrink: ShrinkOf, already: Callable[[str], bool]
-) -> Preamble:
-    """The preamble that `group` needs. `already(name)`: the destination has it, as the same thing."""
-    return _Deriver(group, move, definer, shrink, already).run()
+def derive(group: Group, context: Context) -> Preamble:
+    """The preamble that `group` needs."""
+    return _Deriver(group, context).run()
 
 
 class _Deriver:
-    def __init__(
-        self, group: Group, move: Move, definer: Definer, shrink: ShrinkOf,
-        already: Callable[[str], bool],
-    ) -> None:  # fmt: skip
-        self.group, self.move, self.definer, self.shrink = group, move, definer, shrink
+    def __init__(self, group: Group, context: Context) -> None:
+        self.group, self.context, self.move = group, context, context.move
         self.source: SourceState = group.source
         self.symbols: Symbols = self.source.symbols
         self.document: Document = self.source.document
         self.destination: Located = group.located
-        self.already = already
-        self.needs = Needs(group)
-        self.result = Preamble(future=self.symbols.has_future_annotations)
+        leave = set(filter(self._is_there, group.copied))
+        self.needs = Needs(group, leave, self._guards_along)
+        self.result = Preamble(_future_text(self.symbols), names=frozenset(self.needs.names))
         self.plain: dict[int, list[ImportedBinding]] = {}
         self.guarded: dict[int, list[ImportedBinding]] = {}
 
@@ -125,9 +98,8 @@ class _Deriver:
         for name in sorted(self.needs.names):
             self._settle(name)
         helpers = sorted(self.needs.statements - set(self.group.body))
-        indices = sorted({*helpers, *self.plain, *self.guarded})
         helper_names = {name for index in helpers for name in self.symbols.binds(index)}
-        for index in indices:
+        for index in sorted({*helpers, *self.plain, *self.guarded}):
             statement = self.symbols.statements[index]
             if index in self.plain:
                 self._plain_import(statement, self.plain[index])
@@ -135,286 +107,227 @@ class _Deriver:
                 self._add_tail(statement)
             else:
                 depends = bool(helper_names & set(self._test_names(statement)))
-                self._guard(statement, self.guarded[index], depends)
+                self._guard(statement, self.guarded[index], depends=depends)
         return self.result
+
+    def _is_there(self, index: int) -> bool:
+        """Whether the destination has a helper statement already, word for word."""
+        changed = [n for n, indices in self.symbols.mutations.items() if index in indices]
+        names = self.symbols.binds(index) or set(changed)
+        return bool(names) and all(map(self.context.already, sorted(names)))
 
     def _settle(self, name: str) -> None:
         """Decide where the destination gets `name` from."""
         group = self.source.moved.get(name)
         if group is not None and group.located.path == self.destination.path:
             return
-        if self.already(name):
+        if name in self.needs.bound or self._has_guard_of(name) or self.context.already(name):
             return
         if group is not None:
-            self._want(group.located.dotted, ImportedName(name), name)
-        elif name in self.symbols.defined and any(
-            index in self.group.copied for index in self.symbols.defined[name]
-        ):
-            return
-        elif name in self.symbols.imports and self._copies_import(name):
+            self._want(group.located.dotted, name)
+        elif self._is_copied(name) or (name in self.symbols.imports and self._copies_import(name)):
             return
         elif name in self.symbols.defined or name in self.symbols.imports:
-            self._check_stays(name)
-            self._want(self.source.after.dotted, ImportedName(name), name)
-        elif name not in _MODULE_NAMES and name not in _BUILTINS:
-            self._from_stars(name)
+            self._want(self.source.after.dotted, name)
+        elif name not in MODULE_NAMES and name not in BUILTINS:
+            self._from_stars()
+
+    def _is_copied(self, name: str) -> bool:
+        return any(index in self.group.copied for index in self.symbols.defined.get(name, ()))
+
+    def _has_guard_of(self, name: str) -> bool:
+        """Whether only `if TYPE_CHECKING:` needs the name, and the destination has its own."""
+        existing = self.context.existing
+        return (
+            existing is not None
+            and self.needs.only_guards(name)
+            and bool(existing.type_checking_guard())
+        )
+
+    def _guards_along(self, name: str) -> list[int]:
+        """The guards of imports that the destination gets because moved code uses a name."""
+        if name in self.source.moved or self._is_copied(name) or not self._can_copy(name):
+            return []
+        found = self._guarded(self.symbols.imports[name])
+        return [] if found and self.context.already(name) else [b.index for b in found]
+
+    def _can_copy(self, name: str) -> bool:
+        """Whether the imports that bind `name` may be copied; else the source gives it."""
+        bindings = self.symbols.imports.get(name, [])
+        own = {binding.index for binding in bindings if binding.guards}
+        if not set(self.symbols.defined.get(name, ())) <= own | {b.index for b in bindings}:
+            return False  # bound otherwise, too, by a statement of its own
+        statements = self.symbols.statements
+        return bool(bindings) and all(may_stand_twice(statements[index].node) for index in own)
+
+    def _guarded(self, bindings: list[ImportedBinding]) -> list[ImportedBinding]:
+        """Those under a guard, but for what type checkers see of a name imported plainly."""
+        plain = any(not binding.guards for binding in bindings)
+        return [b for b in bindings if b.guards and not (plain and b.is_type_checking)]
 
     def _copies_import(self, name: str) -> bool:
         """Record the import statements that bind `name`; false if only the source can give it."""
+        if not self._can_copy(name):
+            return False
         bindings = self.symbols.imports[name]
         plain = [binding for binding in bindings if not binding.guards]
-        if plain:
-            for binding in self._of_dotted(name, plain):
-                self.plain.setdefault(binding.index, []).append(binding)
-            return True
-        for index in {binding.index for binding in bindings}:
-            if not self._copyable(self.symbols.statements[index].node):
-                return False
-        for binding in bindings:
+        for binding in self._of_dotted(name, plain):
+            self.plain.setdefault(binding.index, []).append(binding)
+        for binding in self._guarded(bindings):
             self.guarded.setdefault(binding.index, []).append(binding)
         return True
 
     def _of_dotted(self, name: str, bindings: list[ImportedBinding]) -> list[ImportedBinding]:
         """Of `import a.b`, `import a.c`: those whose modules the uses of `a` reach."""
-        dotted = [b for b in bindings if isinstance(b.node, ast.Import) and "." in b.alias.name
-                  and b.alias.asname is None]  # fmt: skip
-        if len(bindings) == 1 or not dotted:
+        if len(bindings) < 2 or not dotted_imports(bindings):
             return bindings
         return reached_modules(bindings, self.needs.names[name])
 
-    def _copyable(self, node: ast.stmt) -> bool:
-        """A guard that only imports, or falls back to constants, may stand in two modules."""
-        if isinstance(node, _PLAIN):
-            return True
-        if isinstance(node, ast.Assign):
-            return isinstance(node.value, ast.Constant) and all(
-                isinstance(target, ast.Name) for target in node.targets
-            )
-        if isinstance(node, ast.If):
-            return all(map(self._copyable, [*node.body, *node.orelse]))
-        if isinstance(node, ast.Try):
-            handled = [child for handler in node.handlers for child in handler.body]
-            return all(map(self._copyable, [*node.body, *handled, *node.orelse, *node.finalbody]))
-        return False
-
-    def _check_stays(self, name: str) -> None:
-        if name in self.symbols.rebound:  # refused with the place in `move`
-            return
-
-    def _want(self, target: str, imported: ImportedName, name: str) -> None:
+    def _want(self, target: str, name: str) -> None:
+        existing = self.context.existing
+        symbols = self.symbols if existing is None else existing.symbols
+        annotates = self.needs.only_annotates(name, postponed=symbols.has_future_annotations)
+        pragma = "# noqa: F401" if all(map(is_fixture_use, self.needs.names[name])) else None
         self.result.wanted.append(
-            Wanted(
-                target, self._spell(target, None), imported, self.needs.only_annotates(name)
-                and self.symbols.has_future_annotations
-                or self._is_string_only(name),
-            )
-        )  # fmt: skip
+            Wanted(target, self._spell(target, None), ImportedName(name), annotates, pragma)
+        )
 
-    def _is_string_only(self, name: str) -> bool:
-        return all(r.annotation in ("string", "type comment") for r in self.needs.names[name])
-
-    def _spell(self, target: str, level_like: Site | ast.ImportFrom | None) -> str:
-        """Absolute, unless the source spells its imports of the same package relatively."""
-        if self._is_relative_here(level_like):
+    def _spell(self, target: str, like: ast.ImportFrom | None) -> str:
+        """Absolute, unless `like`, or else most of the source, spells such imports with dots."""
+        if like.level > 0 if like is not None else self._uses_relative():
             return relative_name(self.destination.package, target) or target
         return target
 
-    def _is_relative_here(self, node: Site | ast.ImportFrom | None) -> bool:
-        if isinstance(node, ast.ImportFrom):
-            return node.level > 0
-        return self.uses_relative
-
-    @property
-    def uses_relative(self) -> bool:
-        """Whether the source imports from its own package with dots, more often than by name."""
+    def _uses_relative(self) -> bool:
         top = self.source.located.dotted.partition(".")[0]
-        relative = absolute = 0
-        for site in self.document.editor.sites:
-            if site.is_relative:
-                relative += 1
-            elif site.target and site.target.partition(".")[0] == top:
-                absolute += 1
-        return relative > absolute
+        return self.document.spells_relatively(top)
 
-    def _from_stars(self, name: str) -> None:
-        stars = self.symbols.star_imports
-        if not stars:
-            return  # undefined, or put there at run time: it stays as it was
-        for statement in stars:
+    def _from_stars(self) -> None:
+        """A name that the file binds nowhere may come from any star import.
+
+        Without one it is undefined, or put there at run time: it stays as it was.
+        """
+        for statement in self.symbols.star_imports:
             node = statement.node
-            assert isinstance(node, ast.ImportFrom)
-            binding = ImportedBinding("*", node.names[0], node, statement.index, ())
-            self.plain.setdefault(statement.index, []).append(binding)
+            if isinstance(node, ast.ImportFrom) and statement.index not in self.plain:
+                binding = ImportedBinding("*", node.names[0], node, statement.index, ())
+                self.plain[statement.index] = [binding]
 
     def _plain_import(self, statement: Statement, bindings: list[ImportedBinding]) -> None:
         """A module-level import, pruned to what is needed and rebased."""
-        sites = [s for s in self.document.editor.sites if s.node is statement.node]
-        site = sites[0]
-        keep: list[ImportedName] = []
-        for alias in statement.node.names:  # type: ignore[attr-defined]
-            if any(binding.alias is alias for binding in bindings):
-                imported = ImportedName(alias.name, alias.asname)
-                if not self._elsewhere(site, imported):
-                    keep.append(imported)
+        site = next(s for s in self.document.editor.sites if s.node is statement.node)
+        needed = {id(binding.alias) for binding in bindings}
+        keep = [
+            name
+            for alias, name in zip(site.node.names, site.names, strict=True)
+            if id(alias) in needed and not self._elsewhere(site, name)
+        ]
         if keep:
-            text = self._pruned(site, keep)
             names = frozenset(n.asname or n.name.partition(".")[0] for n in keep)
+            text = self._pruned(site, keep)
             self.result.head.append(Piece(statement.index, text, True, names))
 
     def _elsewhere(self, site: Site, imported: ImportedName) -> bool:
         """Import the name from where it now lives, if that is not where the source says."""
-        if not site.is_from or site.target is None or imported.name == "*":
+        node, target, name = site.node, site.target, imported.name
+        if not isinstance(node, ast.ImportFrom) or target is None or name == "*":
+            self._refuse_itself(site, name)
             return False
-        name = imported.name
-        target, original = site.target, name
+        self._refuse_itself(site, f"{target}.{name}" if target else name)
+        original = name
         home = self.move.home(target, name)
         if home is not None:
             target = home
         elif (self.destination.dotted + ".").startswith(target + "."):
-            target, original = self.definer(target, name)
+            if self.move.names.path_of(f"{target}.{name}") is not None:
+                return False  # a submodule
+            target, original = self.context.definer(target, name)
+        bound = imported.asname or name
         if target == self.destination.dotted:
+            if bound != original:
+                raise self._itself(site, f"imports `{original}` as `{bound}`")
             return True  # the destination defines it
         if target == site.target:
             return False
-        bound = imported.asname or (name if name != original else None)
         wanted = ImportedName(original, bound if bound != original else None)
-        spelled = self._spell(target, site.node if isinstance(site.node, ast.ImportFrom) else None)
-        self.result.wanted.append(Wanted(target, spelled, wanted, False))
+        pragma = self.document.editor.statement(site).pragma
+        self.result.wanted.append(Wanted(target, self._spell(target, node), wanted, False, pragma))
         return True
+
+    def _refuse_itself(self, site: Site, imported: str) -> None:
+        """Moved code must not reach its new home through that module's own name."""
+        if imported == self.destination.dotted:
+            raise self._itself(site, "imports the destination as a module")
+
+    def _itself(self, site: Site, what: str) -> Refusal:
+        return Refusal(
+            "self-import",
+            f"Moved code {what}; in `{self.destination.dotted}` it would import itself.",
+            next_step="Let the code use the names themselves first, in a commit of its own.",
+            place=self.source.place(site.line),
+        )
 
     def _pruned(self, site: Site, keep: list[ImportedName]) -> str:
         statement = self.document.editor.statement(site)
         gone = [name for name in site.names if name not in keep]
-        rule = self.shrink(self.destination.path, site.target)
+        rule = self.context.shrink(self.destination.path, site.target)
         text = statement.text
         if gone:
             text = statement.without(gone, rule or Shrink.COLLAPSE) or ""
         elif rule is not None:
             text = statement.laid_out(rule)
-        if site.is_relative and site.target is not None:
-            spelled = relative_name(self.destination.package, site.target) or site.target
+        node = site.node
+        if isinstance(node, ast.ImportFrom) and node.level and site.target is not None:
+            spelled = respelled_relative(
+                self.document.package, self.destination.package, node.level, node.module,
+                site.target,
+            )  # fmt: skip
             if spelled != statement.module:
-                text = _respelled(text, spelled, self.document)
+                text = respelled(text, spelled, self.document)
         return text
 
     def _test_names(self, statement: Statement) -> list[str]:
         """Names that a guard's own conditions look up."""
-        imported = {name for names in self.symbols.imports for name in [names]}
         return [
             reference.name
             for reference in self.symbols.references[statement.index]
-            if reference.access == "load" and reference.name not in imported
+            if reference.access == "load" and reference.name not in self.symbols.imports
         ]
 
     def _add_tail(self, statement: Statement) -> None:
-        text = self.document.module.text[statement.block_start : statement.end]
-        self.result.tail.append(
-            Piece(statement.index, text, False, frozenset(self.symbols.binds(statement.index)))
-        )
+        binds = frozenset(self.symbols.binds(statement.index))
         documented = self.symbols.attribute_docstring(statement.index)
-        if documented is not None:
-            below = self.symbols.statements[documented]
-            text = self.document.module.text[below.start : below.end]
-            self.result.tail.append(Piece(documented, text, False, frozenset()))
+        indices = [statement.index] if documented is None else [statement.index, documented]
+        for index in indices:
+            if all(piece.index != index for piece in self.result.tail):
+                part = self.symbols.statements[index]
+                text = moved_text(self.document, part, self.destination)
+                self.result.tail.append(Piece(index, text, False, binds))
 
-    def _guard(self, statement: Statement, bindings: list[ImportedBinding], depends: bool) -> None:
+    def _guard(
+        self, statement: Statement, bindings: list[ImportedBinding], *, depends: bool
+    ) -> None:
         """A guard with the imports that are needed; `depends`: its condition is a helper."""
-        needed = {id(binding.alias) for binding in bindings}
-        module = self.document.module
-        edits = Edits(module.text, module.newline)
-        editor = ImportEditor(module, self.document.package, lambda: self.document.style)
-        inside = [s for s in editor.sites if s.guards and s.guards[0] is statement.node]
-        if _only_imports(statement.node):
-            for site in inside:
-                for alias, name in zip(site.node.names, site.names, strict=True):
-                    if id(alias) not in needed:
-                        editor.remove(site, name)
-        for site in inside:
-            rule = self.shrink(self.destination.path, site.target)
-            if rule is not None:
-                editor.shrink[id(site.node)] = rule
-            if site.is_relative and site.target is not None:
-                spelled = relative_name(self.destination.package, site.target)
-                current = "." * getattr(site.node, "level", 0) + (
-                    getattr(site.node, "module", "") or ""
-                )
-                if spelled is not None and spelled != current:
-                    editor.respell(site, spelled)
-        self._drop_empty_branches(statement.node, editor, edits)
-        editor.finish(edits)
-        text = edits.apply_within(statement.start, statement.end)
+        text = guard_text(
+            self.document,
+            statement,
+            {id(binding.alias) for binding in bindings},
+            self.destination,
+            self.context.shrink,
+        )
         names = frozenset(binding.name for binding in bindings)
         piece = Piece(statement.index, text, not depends, names)
         (self.result.tail if depends else self.result.head).append(piece)
 
-    def _drop_empty_branches(self, node: ast.stmt, editor: ImportEditor, edits: Edits) -> None:
-        """Guards within the guard that would be empty go as a whole."""
-        gone = {id(site.node) for site in editor.sites if editor.is_emptied(site)}
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, (ast.If, ast.Try)) and gone and is_empty_without(child, gone):
-                inside = [s for s in editor.sites if child in s.guards]
-                if any(id(s.node) in gone for s in inside):
-                    editor.forget(inside)
-                    module = self.document.module
-                    start, end = module.span(child)
-                    edits.delete_lines(module.line_start(start), module.after_line(end))
 
-
-def reached_modules(
-    bindings: list[ImportedBinding], references: list[Reference]
-) -> list[ImportedBinding]:
-    """Of several `import a...` that bind one root, those that the uses reach by attribute.
-
-    A use that reaches none of them by its full name may mean any: then all are needed.
-    """
-    reached: set[int] = set()
-    for reference in references:
-        chain = (reference.name, *reference.attributes)
-        lengths = {
-            id(binding): len(parts)
-            for binding in bindings
-            if (parts := binding.alias.name.split(".")) == list(chain[: len(parts)])
-        }
-        if not lengths:
-            return bindings
-        longest = max(lengths.values())
-        reached |= {key for key, length in lengths.items() if length == longest}
-    return [binding for binding in bindings if id(binding) in reached]
-
-
-def _only_imports(node: ast.stmt) -> bool:
-    if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)):
-        return True
-    return isinstance(node, ast.If) and all(map(_only_imports, [*node.body, *node.orelse]))
-
-
-def _respelled(text: str, spelled: str, document: Document) -> str:
-    from transforms.imports import ImportStatement
-
-    statement = ImportStatement.parse(
-        text, newline=document.module.newline, indent="", style=document.style
-    )
-    return statement.renamed(spelled)
-
-
-def refuse_future(group: Group, destination: Document) -> None:
-    """An existing destination evaluates annotations that the source postpones: refuse if it fails."""
-    source = group.source.symbols
-    if not source.has_future_annotations or destination.symbols.has_future_annotations:
-        return
-    for index in [*group.body, *group.carried]:
-        for reference in source.references[index]:
-            if reference.annotation != "postponed":
-                continue
-            bindings = source.imports.get(reference.name, [])
-            if bindings and all(binding.is_type_checking for binding in bindings):
-                raise Refusal(
-                    "future-annotations",
-                    f"`{group.located.dotted}` lacks `from __future__ import annotations`, and the "
-                    f"annotation `{reference.name}` would be evaluated there, where it is not bound.",
-                    next_step="Add the `__future__` import to the destination in a commit of its own.",
-                    place=group.source.place(getattr(reference.node, "lineno", 1)),
-                )
-
-
-__all__ = ["Needs", "Piece", "Preamble", "derive", "is_future", "reached_modules", "refuse_future"]
+def _future_text(symbols: Symbols) -> str:
+    """The `__future__` imports of a module that postpones annotations, as it writes them."""
+    if not symbols.has_future_annotations:
+        return ""
+    module = symbols.module
+    texts = [
+        module.text[statement.start : statement.end].rstrip()
+        for statement in symbols.statements
+        if is_future(statement.node) and not statement.shared
+    ]
+    return module.newline.join(texts) or "from __future__ import annotations"

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, overload
 
 from transforms.errors import Place, Refusal, nearest
 
 KeyPath = tuple[str | int, ...]
 
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
-_KEY = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
-_QUOTES = ('"""', "'''")
+_EXCERPT = 120  # characters of a line that a message shows
+_SHOWN = 12  # valid values that a message lists
+MOST_DOTS = 32  # in one key; a plan needs none, and parsers take quadratic time over them
+
+_OPENING = re.compile(r"""\"{3}|"|#|'{3}|'""")
+# What ends each of them: a quote, which in a multi-line string may touch two more, or the line.
+_ENDINGS = {
+    '"""': re.compile(r'\\.|"{3,5}', re.DOTALL),
+    '"': re.compile(r'\\.|"|\n', re.DOTALL),
+    "'''": re.compile(r"'{3,5}"),
+    "'": re.compile(r"'|\n"),
+    "#": re.compile(r"\n"),
+}
+_HEADER = re.compile(r"[ \t]*(\[\[?)[ \t]*([^\]]+?)[ \t]*\]")
+_KEY = re.compile(r"""[ \t]*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)[ \t]*=""")
 
 
 def locate_keys(text: str) -> dict[KeyPath, int]:
@@ -24,14 +36,9 @@ def locate_keys(text: str) -> dict[KeyPath, int]:
     lines: dict[KeyPath, int] = {}
     counts: dict[str, int] = {}
     table: KeyPath = ()
-    inside: str | None = None
-    for number, line in enumerate(text.split("\n"), start=1):
-        if inside:
-            if inside in line:
-                inside = None
-            continue
+    for number, line in enumerate(_masked(text, short=True).split("\n"), start=1):
         if header := _HEADER.match(line):
-            name = header[2].strip("\"'")
+            name = _unquoted(header[2])
             if header[1] == "[[":
                 index = counts.get(name, 0)
                 counts[name] = index + 1
@@ -39,13 +46,45 @@ def locate_keys(text: str) -> dict[KeyPath, int]:
             else:
                 table = (name,)
             lines.setdefault(table, number)
+            lines.setdefault((name.partition(".")[0],), number)
         elif key := _KEY.match(line):
-            lines.setdefault((*table, key[1].strip("\"'")), number)
-            value = line[key.end() :].lstrip()
-            for quote in _QUOTES:
-                if value.startswith(quote) and quote not in value[3:]:
-                    inside = quote
+            lines.setdefault((*table, _unquoted(key[1])), number)
     return lines
+
+
+def deepest_key(text: str) -> tuple[int, int]:
+    """The most dots on one line outside strings and comments, and that 1-based line."""
+    dots = [line.count(".") for line in _masked(text, short=False).split("\n")]
+    most = max(dots)
+    return most, dots.index(most) + 1
+
+
+def _masked(text: str, *, short: bool) -> str:
+    """The text with strings and comments as line ends alone; `short`: those of one line stay."""
+    pieces: list[str] = []
+    position = 0
+    for start, end in _tokens(text):
+        breaks = text.count("\n", start, end)
+        kept = text[start:end] if short and not breaks else "\n" * breaks
+        pieces += (text[position:start], kept)
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
+def _tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Where strings and comments stand. What is never closed reaches to the end."""
+    position = 0
+    while opening := _OPENING.search(text, position):
+        position = len(text)
+        for found in _ENDINGS[opening[0]].finditer(text, opening.end()):
+            if found[0][0] != "\\":
+                position = found.start() if found[0] == "\n" else found.end()
+                break
+        yield opening.start(), position
+
+
+def _unquoted(key: str) -> str:
+    return key[1:-1] if key[0] in "\"'" and key[-1] == key[0] else key
 
 
 class Reader:
@@ -73,10 +112,10 @@ class Reader:
     def refuse(self, key: str, problem: str, next_step: str) -> Refusal:
         """The refusal for one key. `problem` completes "`key`: ..."."""
         line = self._lines.get((*self._where, key), self.line)
-        excerpt = self._text.split("\n")[line - 1].rstrip()
+        excerpt = clipped(self._text.split("\n")[line - 1].rstrip())
         return Refusal(
             "plan-schema",
-            f"`{self._label(key)}`: {problem}.",
+            f"`{self._label(key)}`: {problem.rstrip('.')}.",
             next_step=next_step,
             place=Place(self.path, line, None, excerpt),
         )
@@ -85,8 +124,9 @@ class Reader:
         """The refusal of a key or name that is none of the `valid` ones, with the nearest."""
         close = nearest(key, valid)
         hint = f"Did you mean `{close[0]}`? " if close else ""
-        shown = ", ".join(f"`{name}`" for name in sorted(valid))
-        return self.refuse(key, f"`{key}` is not {what}", f"{hint}Valid here: {shown}.")
+        return self.refuse(
+            key, f"`{clipped(key)}` is not {what}", f"{hint}Valid here: {_listed(sorted(valid))}."
+        )
 
     def top(self, keys: Collection[str]) -> Reader:
         """The document itself, once its keys are checked."""
@@ -179,9 +219,11 @@ class Reader:
         names = self.strings(key)
         for name in names:
             self._check_name(key, name)
+        seen: set[str] = set()
         for name in names:
-            if names.count(name) > 1:
+            if name in seen:
                 raise self.refuse(key, f"`{name}` is listed twice", "List each name once.")
+            seen.add(name)
         return names
 
     def name(self, key: str) -> str | None:
@@ -202,23 +244,34 @@ class Reader:
         value = self.string(key, default=default)
         if value is not None and value not in valid:
             close = nearest(value, valid)
-            hint = f"Did you mean `{close[0]}`? " if close else ""
-            shown = ", ".join(f"`{item}`" for item in valid)
-            raise self.refuse(key, f"expected one of {shown}, found `{value}`", f"{hint}".strip()
-                              or "Choose one of these.")  # fmt: skip
+            raise self.refuse(
+                key,
+                f"expected one of {_listed(valid)}, found `{clipped(value)}`",
+                f"Did you mean `{close[0]}`?" if close else "Choose one of these.",
+            )
         return value
 
     def _check_name(self, key: str, name: str) -> None:
         if not name.isidentifier():
             raise self.refuse(
                 key,
-                f"`{name}` is no Python name",
+                f"`{clipped(name)}` is no Python name",
                 "Name a top-level symbol; a method or attribute cannot be moved on its own.",
             )
 
     def _label(self, key: str) -> str:
         parts = [part for part in self._where if isinstance(part, str)]
-        return ".".join([*parts, key])
+        return ".".join([*parts, clipped(key)])
+
+
+def clipped(text: str) -> str:
+    """Text as a message can hold it: what is longer than a line is cut."""
+    return text if len(text) <= _EXCERPT else text[:_EXCERPT] + "..."
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = [f"`{name}`" for name in names][:_SHOWN]
+    return ", ".join(shown) + (", ..." if len(names) > _SHOWN else "")
 
 
 def _kind(value: object) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from transforms.fstrings import PLACED_BY_PYTHON, FStrings
@@ -29,7 +29,8 @@ class Context:
     annotation: AnnotationKind = ""
     exact: bool = True
     private: str | None = None  # the class whose name mangles `__private` names
-    anchor: ast.AST | None = None  # outermost f-string, string constant or commented statement
+    in_fstring: bool = False
+    anchor: ast.AST | None = None  # what gives the position, where nodes have none of their own
     string: str | None = None  # what is read as code: a string's value; "" within one or a comment
     holder: ast.AST | None = None  # the node that holds the string or the comment
     annotated: Context | None = None  # the same place, for annotations; made when first needed
@@ -304,10 +305,7 @@ class Expressions:
         self.queue.append(Task(nodes, body, statement, "for"))
 
     def _nested(self, context: Context, scope: Scope, *, deferred: bool) -> Context:
-        return Context(
-            scope, deferred, context.annotation, context.exact, context.private, context.anchor,
-            context.string, context.holder,
-        )  # fmt: skip
+        return replace(context, scope=scope, deferred=deferred, annotated=None)
 
     def _walrus(
         self, node: ast.NamedExpr, context: Context, statement: ast.stmt, stack: list[Any]
@@ -316,16 +314,14 @@ class Expressions:
         stack.append(node.value)
 
     def _fstring(self, node: Any, context: Context, statement: ast.stmt, stack: list[Any]) -> None:
-        if context.anchor is not None:
+        if context.in_fstring:
             stack += reversed(node.values)
             return
-        exact = context.exact and (
-            PLACED_BY_PYTHON or (self._fstrings is not None and self._fstrings.correct(node))
-        )
-        place = Context(
-            context.scope, context.deferred, context.annotation, exact,
-            context.private, node,
-        )  # fmt: skip
+        exact = context.exact
+        if context.string is None and not PLACED_BY_PYTHON:
+            exact = self._fstrings is not None and self._fstrings.correct(node)
+        anchor = context.anchor if exact or context.anchor is not None else node
+        place = replace(context, exact=exact, in_fstring=True, anchor=anchor, annotated=None)
         self.expressions(node.values, place, statement, "assign")
 
     def _capture(self, node: Any, context: Context, statement: ast.stmt, stack: list[Any]) -> None:

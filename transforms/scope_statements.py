@@ -201,6 +201,10 @@ class Walk(Expressions):
             scope.nonlocal_names.update(names)
         elif scope is not self.module:
             scope.global_names.update(names)
+        for name in names:
+            # The compiler lets an import stand before the declaration of what it binds.
+            for early in scope.bindings.pop(name, []) if scope is not self.module else []:
+                self.bind(name, early.node, early.kind, context, early.statement)
 
     def _function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: Context, stack: list[Any]

@@ -1,266 +1,363 @@
-"""Names inside strings and documents: rewritten where a tool looks them up, reported elsewhere.
+"""Names inside the strings and comments of a Python file.
 
-Rewritten are the first argument of `patch` and its kin, entry points (`module:symbol`) and Sphinx
-roles. A string names where a symbol is *defined*, since that is where a patch takes effect.
+Rewritten are strings that a call looks up (`patch` and its kin), entry points of a `setup.py` and
+references of documentation. Everything else that names what moved is noted.
 """
 
 from __future__ import annotations
 
 import ast
-import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transforms.document import Document
-from transforms.errors import Place
-from transforms.move import Move, SourceState
-from transforms.outcome import Edit, Note
+from transforms.attribute_calls import PATCH_OPTIONS, called_name
+from transforms.caller_context import Caller
+from transforms.detours import is_ours
+from transforms.outcome import Edit
+from transforms.roles import Roles
 
-# Called with a dotted name that is imported and looked up: unittest.mock, pytest's monkeypatch and
-# importorskip, pkgutil.resolve_name, importlib.
-_LOOKUPS = frozenset({"patch", "setattr", "delattr", "resolve_name", "import_string", "locate"})
+# Called with a dotted name that is imported and looked up: unittest.mock, pytest's monkeypatch.
+_PATCHES = frozenset({"patch", "setattr", "delattr"})
+# pkgutil, Django and Werkzeug, pydoc: only read.
+_LOOKUPS = frozenset({"resolve_name", "import_string", "locate"})
 _MODULE_LOOKUPS = frozenset({"import_module", "importorskip", "__import__", "run_module"})
-ENTRY_POINT_SUFFIXES = (".toml", ".cfg", ".ini")
-DOCUMENT_SUFFIXES = (".rst", ".md", ".txt")
-OTHER_SUFFIXES = (".ipynb", ".yaml", ".yml", ".json")
+_RELATIVE = re.compile(rf"\b(?:{'|'.join(sorted(_MODULE_LOOKUPS))})\s*\(\s*['\"]\.")
+_SETUP = re.compile(r"(?:.*/)?setup\.py\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A dotted name in a string that starts with a source module's name."""
+class _Lookup:
+    """A call that looks a string up. `kind` is one of `patch`, `read`, `module`, `multiple`."""
 
-    source: SourceState
-    symbol: str
-    home: str | None  # where the symbol is defined after the move; None if it does not move
+    kind: str
+    call: ast.Call
 
 
 class Strings:
-    """Finds and rewrites names in strings, for one resolved move."""
+    """Finds and rewrites names in the strings of one file."""
 
-    def __init__(self, move: Move) -> None:
-        self.move = move
-        names = sorted((source.located.dotted for source in move.sources), key=len, reverse=True)
+    def __init__(self, caller: Caller) -> None:
+        self.caller = caller
+        self.document = caller.document
+        self.module = caller.document.module
+        self.edits = caller.document.edits
+        names = sorted(caller.sources, key=lambda name: (-len(name), name))
         joined = "|".join(map(re.escape, names))
-        self._dotted = re.compile(rf"(?<![\w.])({joined})(?:([.:])([^\W\d]\w*))?(?![\w])")
-        self._role = re.compile(
-            rf"(:[\w:+-]+:`[^`]*?[~!.<]?|\.\. auto\w+:: *)(?<![\w.])({joined})\.([^\W\d]\w*)"
-        )
+        self._dotted = re.compile(rf"(?<![\w.])({joined})(?:([.:])([^\W\d]\w*))?(?!\w)")
+        self._module_only = re.compile(rf"({joined})[.:]?\Z")
         self._entry = re.compile(rf"(?<![\w.])({joined})(:)([^\W\d]\w*)")
+        self._import = re.compile(rf"\bfrom[ \t]+({joined})[ \t]+import\b([^\r\n]*)")
+        self._roles = Roles(names)
 
-    def target(self, dotted: str, symbol: str) -> Target:
-        source = self.move.source_named(dotted)
-        assert source is not None
-        return Target(source, symbol, self.move.home(dotted, symbol))
+    def rewrite(self) -> None:
+        """Record the edits in the document, and the notes."""
+        if self._outside_imports():
+            self._literals()
+            self._documentation()
+        self._relative_imports()
+        self._shortened()
+        self._tables()
 
-    def in_module(
-        self, document: Document, moved_uses: dict[str, set[str]]
-    ) -> tuple[list[Edit], list[Note], set[tuple[str, str]]]:
-        """Rewrite strings of a Python file. `moved_uses`: source -> globals that moved code reads.
-
-        The last value is what strings look up in a source that does not move: (source, name).
-        """
-        edits: list[Edit] = []
-        notes: list[Note] = []
-        external: set[tuple[str, str]] = set()
-        if not self._outside_imports(document.module.text):
-            return edits, notes, external
-        lookups = dict(_lookup_calls(document.module.tree))
-        docstrings = set(map(id, _docstrings(document.module.tree)))
-        for node in ast.walk(document.module.tree):
-            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-                continue
-            if not self._dotted.search(node.value):
-                continue
-            if id(node) in docstrings:
-                edits += self._docstring(document, node)
-                continue
-            called = lookups.get(id(node))
-            found = self._dotted.match(node.value)
-            if found and called:
-                self._lookup(document, node, called, found, moved_uses, edits, notes, external)
-            elif found and self._names_moved(found):
-                notes.append(
-                    self._note(
-                        document, node, "string", "names what moved; nothing shows who reads it"
-                    )
-                )
-        notes += self._f_strings(document)
-        edits += self._comment_roles(document)
-        return edits, notes, external
-
-    def _outside_imports(self, text: str) -> bool:
+    def _outside_imports(self) -> bool:
         """Whether the text names a source anywhere but on the line of an import statement."""
+        text = self.module.text
         for found in self._dotted.finditer(text):
             line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
             if line.strip() not in ("from", "import"):
                 return True
         return False
 
-    def _names_moved(self, found: re.Match[str]) -> bool:
-        return bool(found[3]) and self.move.home(found[1], found[3]) is not None
+    def _moves(self, dotted: str, name: str | None) -> bool:
+        return bool(name) and self.caller.move.home(dotted, name or "") not in (None, dotted)
 
-    def _lookup(
-        self, document: Document, node: ast.Constant, called: str, found: re.Match[str],
-        moved_uses: dict[str, set[str]], edits: list[Edit], notes: list[Note],
-        external: set[tuple[str, str]],
-    ) -> None:  # fmt: skip
-        if not found[3]:
-            if called in _MODULE_LOOKUPS:
-                notes.append(
-                    self._note(
-                        document,
-                        node,
-                        "dynamic import",
-                        "imports a source by name; what is read from it is not known",
-                    )
-                )
-            return
-        target = self.target(found[1], found[3])
-        if target.home is None:
-            external.add((found[1], found[3]))
-            if found[3] in moved_uses.get(found[1], ()):
-                notes.append(
-                    self._note(
-                        document, node, "patch of another global",
-                        f"`{found[3]}` is read by code that moved; patched here, it no longer reaches it",
-                    )
-                )  # fmt: skip
-            return
-        if target.home == found[1]:
-            return
-        if not self._replace(
-            document, node, found[1] + found[2] + found[3], target.home + found[2] + found[3]
-        ):
-            notes.append(
-                self._note(
-                    document, node, "string", "names what moved, in pieces; it was left alone"
-                )
-            )
-            return
-        edits.append(
-            Edit(
-                "string",
-                node.lineno,
-                repr(node.value),
-                repr(target.home + node.value[len(found[1]) :]),
-            )
-        )
+    # String literals
 
-    def _replace(self, document: Document, node: ast.Constant, old: str, new: str) -> bool:
-        """Replace a dotted name within a literal as written; false if it is not there in one piece."""
-        start, end = document.module.span(node)
-        text = document.module.text[start:end]
-        if text.count(old) != 1:
-            return False
-        at = start + text.index(old)
-        document.edits.replace(at, at + len(old), new)
-        return True
-
-    def _docstring(self, document: Document, node: ast.Constant) -> list[Edit]:
-        start, end = document.module.span(node)
-        return self._roles(document, start, end)
-
-    def _roles(self, document: Document, start: int, end: int) -> list[Edit]:
-        edits = []
-        for found in self._role.finditer(document.module.text, start, end):
-            home = self.move.home(found[2], found[3])
-            if home is None or home == found[2]:
-                continue
-            document.edits.replace(found.start(2), found.end(2), home)
-            line = document.module.line_of(found.start(2))
-            edits.append(
-                Edit("documentation", line, f"{found[2]}.{found[3]}", f"{home}.{found[3]}")
-            )
-        return edits
-
-    def _comment_roles(self, document: Document) -> list[Edit]:
-        edits = []
-        text = document.module.text
-        for found in re.finditer(r"(?m)^[ \t]*#:?.*$", text):
-            if self._dotted.search(found[0]):
-                edits += self._roles(document, found.start(), found.end())
-        return edits
-
-    def _f_strings(self, document: Document) -> Iterator[Note]:
-        for node in ast.walk(document.module.tree):
+    def _literals(self) -> None:
+        lookups = dict(_lookups(self.module.tree))
+        spared = {id(node) for node in _standing(self.module.tree)}
+        spared |= {
+            id(reference.node)
+            for reference in self.module.scopes.references
+            if reference.annotation == "string" and reference.owner is not None
+        }
+        is_setup = _SETUP.match(self.module.path) is not None
+        for node in _walk_outside_f_strings(self.module.tree):
             if isinstance(node, ast.JoinedStr):
-                for part in node.values:
-                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                        found = self._dotted.search(part.value)
-                        if found and self._names_moved(found):
-                            yield self._note(
-                                document,
-                                node,
-                                "string",
-                                "an f-string names what moved; it was left alone",
-                            )
-
-    def _note(self, document: Document, node: ast.expr, kind: str, why: str) -> Note:
-        return Note(kind, document.module.place(node.lineno), why[0].upper() + why[1:] + ".")
-
-    def in_text(self, path: str, data: bytes) -> tuple[bytes, list[Edit], list[Note]]:
-        """Rewrite entry points and Sphinx roles in a file that is not Python."""
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            return data, [], []
-        edits: list[Edit] = []
-        pattern = self._entry if path.endswith(ENTRY_POINT_SUFFIXES) else self._role
-        kind = "entry point" if pattern is self._entry else "documentation"
-        group = 1 if pattern is self._entry else 2
-
-        def replaced(found: re.Match[str]) -> str:
-            dotted, symbol = found[group], found[3]
-            home = self.move.home(dotted, symbol)
-            if home is None or home == dotted:
-                return found[0]
-            line = text.count("\n", 0, found.start()) + 1
-            joint = ":" if kind == "entry point" else "."
-            edits.append(Edit(kind, line, dotted + joint + symbol, home + joint + symbol))
-            whole, offset = found[0], found.start()
-            return whole[: found.start(group) - offset] + home + whole[found.end(group) - offset :]
-
-        rewritable = path.endswith(ENTRY_POINT_SUFFIXES + DOCUMENT_SUFFIXES)
-        result = pattern.sub(replaced, text) if rewritable else text
-        return result.encode("utf-8"), edits, list(self._text_notes(path, result))
-
-    def _text_notes(self, path: str, text: str) -> Iterator[Note]:
-        kind = "notebook" if path.endswith(".ipynb") else "text"
-        for found in self._dotted.finditer(text):
-            if not self._names_moved(found):
+                self._f_string(node)
+            elif id(node) in spared or not self._dotted.search(str(node.value)):
                 continue
-            line = text.count("\n", 0, found.start()) + 1
-            yield Note(kind, Place(path, line, None, text.split("\n")[line - 1][:200]),
-                       f"Names `{found[3]}` in its old module; it was left alone.")  # fmt: skip
+            elif self.caller.is_frozen(node):
+                self._note_names(node, str(node.value))
+            else:
+                self._literal(node, lookups.get(id(node)), is_setup=is_setup)
+
+    def _literal(self, node: ast.Constant, lookup: _Lookup | None, *, is_setup: bool) -> None:
+        found = self._dotted.match(str(node.value))
+        if lookup is not None and found is not None:
+            self._looked_up(node, lookup, found)
+        elif is_setup and self._entry.search(str(node.value)):
+            self._entry_points(node)
+        else:
+            self._note_names(node, str(node.value))
+
+    def _note_names(self, node: ast.expr, value: str) -> None:
+        """Note a string that names what moved, or a source as a whole, for readers unknown."""
+        found = self._module_only.match(value)
+        if found and "." in found[1]:  # else it is a word of any language
+            self._note(node, "names a source; what is read through it is not known")
+            return
+        for found in self._dotted.finditer(value):
+            if self._moves(found[1], found[3]):
+                self._note(node, "names what moved; nothing shows who reads it")
+                return
+        for found in self._import.finditer(value):
+            names = re.findall(r"\w+", found[2])
+            if found[2].strip() == "(" or any(self._moves(found[1], name) for name in names):
+                self._note(node, "holds code that imports from a source")
+                return
+
+    def _looked_up(self, node: ast.Constant, lookup: _Lookup, found: re.Match[str]) -> None:
+        dotted, name, line = found[1], found[3], node.lineno
+        if not name:
+            if lookup.kind == "multiple":
+                self._multiple(node, lookup.call, dotted)
+                return
+            self.caller.read(dotted, "", line)
+            if lookup.kind == "module":
+                self.caller.note(
+                    "dynamic import",
+                    line,
+                    "Imports a source by name; what is read from it is not known.",
+                )
+            return
+        exact = found.end() == len(str(node.value))
+        module = self._patched(dotted, name, line) if lookup.kind == "patch" and exact else None
+        if lookup.kind != "patch" or not exact:
+            module = self.caller.move.home(dotted, name)
+            if module is None:
+                self.caller.read(dotted, name, line)
+        if module not in (None, dotted):
+            self._replace(node, f"{dotted}{found[2]}{name}", f"{module}{found[2]}{name}")
+
+    def _patched(self, dotted: str, name: str, line: int) -> str | None:
+        patch = self.caller.around.patches.of(dotted, name)
+        if patch.kind:
+            self.caller.note(patch.kind, line, patch.message)
+        if patch.module is None:
+            self.caller.read(dotted, name, line)
+        return patch.module
+
+    def _multiple(self, node: ast.Constant, call: ast.Call, dotted: str) -> None:
+        """`patch.multiple("source", X=..., Y=...)`: all names must go to one module."""
+        names = [k.arg for k in call.keywords if k.arg and k.arg not in PATCH_OPTIONS]
+        modules = {self.caller.around.patches.of(dotted, name).module for name in names}
+        if len(modules) == 1:
+            for name in names:
+                self._patched(dotted, name, node.lineno)
+            module = modules.pop()
+            if module is not None:
+                self._replace(node, dotted, module)
+            return
+        for name in names:
+            self.caller.read(dotted, name, node.lineno)
+        self._note(node, "names a source whose patched names are now in several modules")
+
+    def _entry_points(self, node: ast.Constant) -> None:
+        """`"name = source:NAME"` in a `setup.py`."""
+        start, end = self.module.span(node)
+        for found in self._entry.finditer(self.module.text, start, end):
+            home = self.caller.move.home(found[1], found[3])
+            line = self.module.line_of(found.start())
+            if home is None:
+                self.caller.read(found[1], found[3], line)
+            elif home != found[1]:
+                self.edits.replace(found.start(1), found.end(1), home)
+                self._log("entry point", line, found[0], f"{home}:{found[3]}")
+
+    def _replace(self, node: ast.Constant, old: str, new: str) -> None:
+        """Replace a dotted name within a literal; noted if it is not written in one piece."""
+        start, end = self.module.span(node)
+        text = self.module.text[start:end]
+        if text.count(old) != 1:
+            self._note(node, "names what moved, in pieces; it was left alone")
+            return
+        at = start + text.index(old)
+        self.edits.replace(at, at + len(old), new)
+        value = str(node.value)
+        self._log("string", node.lineno, repr(value), repr(value.replace(old, new, 1)))
+
+    def _f_string(self, node: ast.JoinedStr) -> None:
+        for part in node.values:
+            if not isinstance(part, ast.Constant) or not isinstance(part.value, str):
+                continue
+            for found in self._dotted.finditer(part.value):
+                rest = part.value[found.end() :]
+                if self._moves(found[1], found[3]) or (not found[3] and rest in (".", ":", "")):
+                    self._note(node, "an f-string names a source; it was left alone")
+                    return
+
+    # Documentation
+
+    def _documentation(self) -> None:
+        """References in comments and in strings that stand alone; other strings are no prose."""
+        found = list(self._roles.find(self.module.text))
+        if not found:
+            return
+        standing = [self.module.span(node) for node in _standing(self.module.tree)]
+        strings = [self.module.span(node) for node in _walk_outside_f_strings(self.module.tree)]
+        for match in found:
+            at = match.start()
+            if _within(at, strings) and not _within(at, standing):
+                continue
+            home = self.caller.move.home(match[1], match[2])
+            line = self.module.line_of(at)
+            if home is None or home == match[1]:
+                continue
+            if self.caller.is_frozen(ast.Pass(lineno=line, col_offset=0)):
+                self.caller.note("string", line, "Code that moves refers to its old module here.")
+                continue
+            self.edits.replace(match.start(1), match.end(1), home)
+            self._log("documentation", line, match[0], f"{home}.{match[2]}")
+
+    # What is only noted
+
+    def _relative_imports(self) -> None:
+        """`import_module(".source", __package__)`."""
+        if not _RELATIVE.search(self.module.text):
+            return
+        for node, lookup in _relative_lookups(self.module.tree):
+            name = str(node.value)
+            anchor = self._anchor(lookup)
+            level = len(name) - len(name.lstrip("."))
+            parts = anchor.split(".") if anchor else []
+            if anchor is None or level > len(parts):
+                continue
+            base = parts[: len(parts) - (level - 1)]
+            dotted = ".".join([*base, name.lstrip(".")])
+            if dotted in self.caller.sources and not self.caller.is_foreign:
+                self.caller.read(dotted, "", node.lineno)
+                self.caller.note(
+                    "dynamic import",
+                    node.lineno,
+                    "Imports a source by name; what is read from it is not known.",
+                )
+
+    def _anchor(self, call: ast.Call) -> str | None:
+        """The package that a relative dynamic import starts from; None if it cannot be told."""
+        named = {keyword.arg: keyword.value for keyword in call.keywords}
+        node = call.args[1] if len(call.args) > 1 else named.get("package")
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        if isinstance(node, ast.Name) and node.id in ("__package__", "__name__"):
+            return self.document.package
+        return None
+
+    def _shortened(self) -> None:
+        """`"app.source.NAME"`: a string that reaches a source through another module."""
+        for source in self.caller.sources.values():
+            last, dotted = source.located.last, source.located.dotted
+            pattern = re.compile(rf"[\w.]+\.{re.escape(last)}\.([^\W\d]\w*)\b")
+            if not pattern.search(self.module.text):
+                continue
+            for node in _walk_outside_f_strings(self.module.tree):
+                if not isinstance(node, ast.Constant):
+                    continue
+                found = pattern.match(str(node.value))
+                if not found or str(node.value).startswith(dotted + "."):
+                    continue
+                other = found[0].rpartition(".")[0]
+                known = self.caller.around.names.path_of(other) is not None
+                ours = is_ours(self.caller, other.partition(".")[0])
+                if self._moves(dotted, found[1]) and ours and not known:
+                    self._note(node, f"may reach `{dotted}` through another module")
+
+    def _tables(self) -> None:
+        """A package that may load its modules lazily: `{"source": ["NAME"]}`."""
+        if not self.module.path.endswith("/__init__.py"):
+            return
+        for dotted, source in self.caller.sources.items():
+            last = source.located.last
+            inside = dotted.rpartition(".")[0] == self.caller.dotted
+            if not inside or not re.search(rf"""['"]\.?{re.escape(last)}['"]""", self.module.text):
+                continue
+            literals = [
+                node
+                for node in _walk_outside_f_strings(self.module.tree)
+                if isinstance(node, ast.Constant)
+            ]
+            named = {str(node.value) for node in literals}
+            if not any(self._moves(dotted, name) for name in named):
+                continue
+            for node in literals:
+                if node.value in (last, f".{last}"):
+                    self._note(node, "a table names a source, and elsewhere what moved from it")
+
+    def _note(self, node: ast.expr, why: str) -> None:
+        self.caller.note("string", node.lineno, f"{why[0].upper()}{why[1:]}.")
+
+    def _log(self, kind: str, line: int, before: str, after: str) -> None:
+        self.caller.result.edits.append(Edit(kind, line, before, after))
 
 
-def _lookup_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """String constants that are the first argument of a call that looks names up, with its name."""
+def _walk_outside_f_strings(tree: ast.Module) -> Iterator[ast.Constant | ast.JoinedStr]:
+    """Every string literal, and every f-string as a whole; not what stands inside one."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.JoinedStr) or (
+            isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ):
+            yield node
+        else:
+            waiting += reversed(list(ast.iter_child_nodes(node)))
+
+
+def _lookups(tree: ast.Module) -> Iterator[tuple[int, _Lookup]]:
+    """String constants that a call looks up: its first argument, or `target=`."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not node.args:
+        if not isinstance(node, ast.Call):
             continue
-        called = (
-            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        )
-        first = node.args[0]
-        if isinstance(first, ast.Constant) and called in _LOOKUPS | _MODULE_LOOKUPS:
-            yield id(first), called
-        elif isinstance(node.func, ast.Attribute) and called in ("dict", "multiple"):
-            owner = node.func.value
-            name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
-            if name == "patch" and isinstance(first, ast.Constant):
-                yield id(first), "patch"
+        named = {keyword.arg: keyword.value for keyword in node.keywords}
+        first = node.args[0] if node.args else named.get("target", named.get("name"))
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            kind = _lookup_kind(node)
+            if kind:
+                yield id(first), _Lookup(kind, node)
 
 
-def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+def _lookup_kind(node: ast.Call) -> str:
+    called = called_name(node)
+    if called in _MODULE_LOOKUPS:
+        return "module"
+    if called in _PATCHES:
+        return "patch"
+    if called in _LOOKUPS:
+        return "read"
+    if isinstance(node.func, ast.Attribute) and called in ("dict", "multiple"):
+        owner = node.func.value
+        name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+        if name == "patch":
+            return "multiple" if called == "multiple" else "read"
+    return ""
+
+
+def _relative_lookups(tree: ast.Module) -> Iterator[tuple[ast.Constant, ast.Call]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args and called_name(node) in _MODULE_LOOKUPS:
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                if first.value.startswith("."):
+                    yield first, node
+
+
+def _standing(tree: ast.Module) -> Iterator[ast.Constant]:
     """Strings that stand alone as statements: docstrings, and those that document attributes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            yield node.value
+            if isinstance(node.value.value, str):
+                yield node.value
 
 
-def text_paths(paths: Iterable[str]) -> list[str]:
-    """Files other than Python in which a name may stand that a tool looks up."""
-    suffixes = ENTRY_POINT_SUFFIXES + DOCUMENT_SUFFIXES + OTHER_SUFFIXES
-    return [path for path in paths if posixpath.basename(path).lower().endswith(suffixes)]
+def _within(offset: int, spans: list[tuple[int, int]]) -> bool:
+    return any(start <= offset < end for start, end in spans)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from transforms.import_edits import WIDTHS
+from transforms.import_layouts import WIDTHS
 from transforms.import_order import ORDERS, orders_of
 from transforms.import_runs import (
     ImportNode,
@@ -21,6 +22,8 @@ from transforms.import_runs import (
     module_of,
     orders_followed,
     runs,
+    sorting_of,
+    spelled,
     statement_text,
 )
 from transforms.import_types import (
@@ -43,25 +46,29 @@ _WRAPS: dict[Layout, Wrap] = {
     Layout.HANGING: "hanging",
     Layout.BACKSLASH: "backslash",
 }
-_USUAL_WIDTHS = tuple(sorted({72, *WIDTHS}))
+_SEVERAL = 5
 
 
 def infer_style(
-    text: str, tree: ast.Module, config: Mapping[str, bytes] | None = None
+    text: str,
+    tree: ast.Module,
+    config: Mapping[str, bytes] | None = None,
+    default: ImportStyle | None = None,
 ) -> ImportStyle:
     """The style that a file's own statements show, each trait by majority.
 
     A trait that they do not show comes from `config`, which maps names of configuration files
-    (`pyproject.toml`, `setup.cfg`, `.isort.cfg`, `.editorconfig`, ...) to their bytes; else it is
-    the default of `ImportStyle`. A configured line length goes before what the file shows.
+    (`pyproject.toml`, `setup.cfg`, `.isort.cfg`, `.editorconfig`, ...) to their bytes; else from
+    `default`, as the style of a file next to this one. A configured line length goes before what
+    the file shows.
     """
-    base = configured(config or {})
+    base = configured(config or {}, default or ImportStyle())
     lines = Lines(text)
     nodes = list(import_nodes(tree))
     evidence = _Evidence()
     for node in nodes:
         evidence.add(lines, node)
-    width = base.width or _width(lines, evidence)
+    width = base.width or _width(lines, evidence, base.style.width)
     style = replace(base.style, width=width)
     style = replace(style, indent_unit=_indent_unit(tree, lines, style.indent_unit))
     style = _with_wrap(style, evidence)
@@ -77,32 +84,46 @@ class _Evidence:
     longest: int = 0  # characters of the longest one-line statement of several names
 
     def add(self, lines: Lines, node: ImportNode) -> None:
+        """Read a statement; one that LibCST cannot read shows nothing."""
         if node.end_lineno != node.lineno:
             text, indent = statement_text(lines, node)
-            self.wrapped.append(ImportStatement.parse(text, indent=indent, width=10_000))
+            with suppress(ValueError):
+                self.wrapped.append(ImportStatement.parse(text, indent=indent))
         elif len(node.names) > 1:
-            size = node.end_col_offset or 0
-            self.longest = max(self.longest, size)
+            self.longest = max(self.longest, node.end_col_offset or 0)
 
 
-def _width(lines: Lines, evidence: _Evidence) -> int:
-    """A usual width that the file's imports keep to; 88 unless they or its lines show another."""
-    code = max((len(lines.line(number)) for number in range(1, len(lines) + 1)), default=0)
+def _width(lines: Lines, evidence: _Evidence, default: int) -> int:
+    """A usual width that the file's imports keep to, by default unless its lines show another."""
     lowest, highest = evidence.longest, 10_000
     for statement in evidence.wrapped:
-        if statement.layout is Layout.EXPLODED:
-            continue
-        low, high = statement.fill_range
-        if low <= high:
-            lowest, highest = max(lowest, low), min(highest, high)
-    usual = [width for width in _USUAL_WIDTHS if lowest <= width <= highest]
+        lowest = max(lowest, statement.longest_row)
+        if statement.layout is not Layout.EXPLODED and statement.order is not None:
+            highest = min(highest, statement.fill_range[1] or highest)
+    usual = [width for width in WIDTHS if lowest <= width <= max(highest, lowest)]
     if not usual:
-        return max(88, min(lowest, 200))
-    if 72 < code <= 80:
-        preferred: Sequence[int] = (79, 80) if code <= 79 else (80,)
-    else:
-        preferred = (88,) if highest > 80 else (79, 80)
-    return next((width for width in preferred if width in usual), usual[0])
+        return max(default, min(lowest, 200))
+    limits = (*_limits(lines, default), default)
+    return next((width for width in limits if width in usual), usual[0])
+
+
+def _limits(lines: Lines, default: int) -> tuple[int, ...]:
+    """Widths that the lines of the file speak for, the likeliest first.
+
+    A file with several lines that end just below 80 and none beyond keeps to PEP 8; one in which
+    many lines pass the default, but hardly one a larger usual width, keeps to that.
+    """
+    sizes = [len(lines.line(number)) for number in range(1, len(lines) + 1)]
+    longest = max(sizes)
+    if longest <= 80 and sum(size > 72 for size in sizes) >= _SEVERAL:
+        return (79, 80) if longest <= 79 else (80,)
+    wide = sum(size > default for size in sizes)
+    if wide >= _SEVERAL and wide * 50 >= len(sizes):
+        for width in (100, 110, 120):
+            if width > default and sum(size > width for size in sizes) * 20 <= wide:
+                one_less = width not in sizes and width - 1 in sizes
+                return (width - 1, width) if one_less else (width, width - 1)
+    return ()
 
 
 def _with_wrap(style: ImportStyle, evidence: _Evidence) -> ImportStyle:
@@ -152,10 +173,10 @@ def _with_statements(style: ImportStyle, tree: ast.Module, lines: Lines) -> Impo
         for group in divided:
             if len(group) < 2:
                 continue
-            found = orders_followed(group)
-            votes.update(found)
-            sorted_groups += bool(found)
-            unsorted_groups += not found
+            votes.update(orders_followed(group))
+            followed = sorting_of(spelled(group), style) is not None
+            sorted_groups += followed
+            unsorted_groups += not followed
     if votes:
         best = max(votes.values())
         default = (style.statement_order, style.ignore_module_case)

@@ -46,11 +46,10 @@ class Configured:
     width: int | None
 
 
-def configured(config: Mapping[str, bytes]) -> Configured:
-    """Read the configuration files, given by name. isort and Ruff go before the other tools."""
+def configured(config: Mapping[str, bytes], style: ImportStyle) -> Configured:
+    """What configuration files, given by name, say over `style`. isort goes before other tools."""
     tables = _Tables(config)
     isort = tables.first("isort")
-    style = ImportStyle()
     width = _width(tables)
     wrap = _ISORT_WRAPS.get(str(isort.get("multi_line_output", "")).lower())
     if isort.get("profile") == "google":

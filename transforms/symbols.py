@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import bisect
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
+from transforms.exports import dunder_all
+from transforms.fixtures import fixture_uses
 from transforms.import_sites import is_type_checking
 from transforms.module import Module, Statement
-from transforms.exports import dunder_all
+from transforms.mutations import changed_names
 from transforms.scope_types import Binding, Reference
 
 _IMPORTS = ("import", "from import", "star import")
@@ -33,6 +36,7 @@ class ImportedBinding:
 
     @property
     def is_type_checking(self) -> bool:
+        """Whether only a type checker runs the import."""
         return any(is_type_checking(guard) for guard in self.guards)
 
 
@@ -88,10 +92,10 @@ class Symbols:
                 if binding.kind in _IMPORTS and isinstance(
                     binding.statement, (ast.Import, ast.ImportFrom)
                 ):
-                    assert isinstance(binding.node, ast.alias)
+                    alias = cast("ast.alias", binding.node)
                     guards = _guards(self.statements[index].node, binding.statement)
                     found.setdefault(name, []).append(
-                        ImportedBinding(name, binding.node, binding.statement, index, guards)
+                        ImportedBinding(name, alias, binding.statement, index, guards)
                     )
         return found
 
@@ -103,6 +107,8 @@ class Symbols:
         for reference in self.module.scopes.references:
             if reference.owner in (scope, None) or reference.fallback is scope:
                 found[self.statement_at(reference.node).index].append(reference)
+        for reference in fixture_uses(self.module):
+            found[self.statement_at(reference.node).index].append(reference)
         return found
 
     @cached_property
@@ -113,6 +119,7 @@ class Symbols:
 
     @cached_property
     def all_statements(self) -> set[int]:
+        """The statements that hold those strings."""
         return {self.statement_at(node).index for _, node in self.all_names}
 
     def binds(self, index: int) -> set[str]:
@@ -133,9 +140,7 @@ class Symbols:
         found: dict[str, list[Reference]] = {}
         for index in indices:
             for reference in self.references[index]:
-                if reference.access == "load" or reference.attributes:
-                    found.setdefault(reference.name, []).append(reference)
-                elif reference.access in ("store", "delete") and self._reads(reference):
+                if reference.access == "load" or reference.attributes or self._reads(reference):
                     found.setdefault(reference.name, []).append(reference)
         return found
 
@@ -161,20 +166,17 @@ class Symbols:
 
     @cached_property
     def mutations(self) -> dict[str, list[int]]:
-        """Names that top-level statements change in place at import, with those statements.
-
-        `X.append(...)`, `X[k] = v`, `X.attr = v`, `del X[k]`, a definition decorated with
-        `@X.register`, and the same inside a top-level `if`, `for`, `with` or `try`.
-        """
+        """Names that top-level statements change in place at import, with those statements."""
         found: dict[str, list[int]] = {}
         for statement in self.statements:
-            for name in sorted(set(_mutated(statement.node))):
+            for name in sorted(set(changed_names(statement.node))):
                 if name in self.defined and statement.index not in self.defined[name]:
                     found.setdefault(name, []).append(statement.index)
         return found
 
     @cached_property
     def has_future_annotations(self) -> bool:
+        """Whether annotations are postponed in the whole module."""
         return any(
             isinstance(s.node, ast.ImportFrom)
             and s.node.module == "__future__"
@@ -184,6 +186,7 @@ class Symbols:
 
     @cached_property
     def star_imports(self) -> list[Statement]:
+        """The statements `from m import *`."""
         return [
             s
             for s in self.statements
@@ -213,6 +216,7 @@ def is_string(node: ast.stmt) -> bool:
 
 
 def is_future(node: ast.stmt) -> bool:
+    """A `__future__` import."""
     return isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "__future__"
 
 
@@ -249,50 +253,3 @@ def _holding(child: ast.AST, wanted: ast.stmt) -> ast.stmt | None:
         if inner is not None:
             return inner
     return None
-
-
-def _mutated(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        for decorator in node.decorator_list:
-            target = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if isinstance(target, ast.Attribute) and target.attr in (
-                "register",
-                "setter",
-                "getter",
-            ):
-                yield from _root(target)
-        return
-    if isinstance(node, ast.Expr):
-        if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
-            yield from _root(node.value.func)
-    elif isinstance(node, (ast.Assign, ast.Delete)):
-        for target in node.targets:
-            yield from _stored(target)
-    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
-        yield from _stored(node.target)
-    elif isinstance(
-        node, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith)
-    ):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt):
-                yield from _mutated(child)
-            elif isinstance(child, ast.ExceptHandler):
-                for inner in child.body:
-                    yield from _mutated(inner)
-
-
-def _stored(target: ast.expr) -> Iterator[str]:
-    if isinstance(target, (ast.Attribute, ast.Subscript)):
-        yield from _root(target)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        for element in target.elts:
-            yield from _stored(element)
-    elif isinstance(target, ast.Starred):
-        yield from _stored(target.value)
-
-
-def _root(node: ast.expr) -> Iterator[str]:
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    if isinstance(node, ast.Name):
-        yield node.id

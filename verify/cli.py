@@ -12,17 +12,19 @@ from typing import Annotated
 
 import typer
 
-from verify.commands import apply
+from verify.commands import apply, blame, verify
 from verify.console import INTERRUPTED, Output, print_text
 from verify.escape import visible_lines
 from verify.report import Verdict, faulted
 
-HELP = """Move Python code into new modules, byte for byte, and prove that nothing else changed.
+HELP = """Move Python code into new modules, byte for byte, from a plan of a few lines.
 
 \b
 Examples:
   repot apply split.toml              what a plan would change here
   repot apply split.toml --write      make the move
+  repot verify split.toml --base main --target HEAD
+                                      whether a commit is just that move
   repot apply --help                  everything about one command
 """
 
@@ -35,6 +37,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("apply", help=apply.HELP)(apply.apply)
+app.command("verify", help=verify.HELP)(verify.verify)
+app.command("blame", help=blame.HELP)(blame.blame)
 
 
 @app.callback(invoke_without_command=True)

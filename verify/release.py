@@ -12,16 +12,17 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transforms import engine
-from transforms.changes import Blob
+from transforms.changes import EXECUTABLE, REGULAR, Blob
 from transforms.errors import Place, Refusal
 from transforms.formatters import repository_formatters
 from transforms.names import resolve_import
 from transforms.outcome import Outcome
+from transforms.parsing import parse
 from transforms.plan import Plan, load_plan
 from transforms.tree import OverlayTree, Tree, WheelTree, open_tree
 from verify import console
@@ -114,7 +115,8 @@ def _split(tree: Tree, name: str, following: Tree | None) -> Report:
     with console.progress(f"{name}: writing and checking"):
         folder = BUILD / name
         patch = BUILD / f"{name}.diff"
-        write_tree(tree, outcome, folder, patch)
+        own = SETTINGS if following is not None else ()  # a clone brings its own
+        write_tree(tree, outcome, folder, patch, left_out=own)
         checks = list(run_checks(plan, tree, outcome, following))
     done = Applied(plan=PLAN.name, title=plan.title, tree=name, mode="preview", outcome=outcome)
     report = applied(done)
@@ -147,19 +149,23 @@ def _section(checks: list[Check]) -> Section:
     return Section("Checks", tuple(findings))
 
 
-def write_tree(tree: Tree, outcome: Outcome, folder: Path, patch: Path) -> None:
+def write_tree(
+    tree: Tree, outcome: Outcome, folder: Path, patch: Path, *, left_out: Collection[str] = ()
+) -> None:
     """Write the split tree and the patch, in place of what an earlier run left."""
     if folder.exists():
         shutil.rmtree(folder)
     after = outcome.changes.after()
-    paths = [path for path, mode in tree.entries().items() if mode in (0o100644, 0o100755)]
-    kept = [path for path in paths if path not in after and path not in SETTINGS]
-    files = tree.read_many(kept)
-    files.update({path: blob.data for path, blob in after.items() if blob is not None})
-    for path, data in files.items():
+    modes = {path: mode for path, mode in tree.entries().items() if mode in (REGULAR, EXECUTABLE)}
+    kept = tree.read_many(path for path in modes if path not in after and path not in left_out)
+    files = {path: Blob(data, modes[path]) for path, data in kept.items()}
+    files.update({path: blob for path, blob in after.items() if blob is not None})
+    for path, blob in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        target.write_bytes(blob.data)
+        if blob.mode == EXECUTABLE:
+            target.chmod(0o755)
     patch.write_bytes(outcome.changes.diff())
 
 
@@ -219,7 +225,7 @@ def _old_home(plan: Plan, tree: Tree, outcome: Outcome) -> Check:
     for path, data in sorted(after.read_many(paths).items()):
         package = path.rpartition("/")[0].replace("/", ".")
         package = package[package.find(old.module.partition(".")[0]) :]
-        for node in ast.walk(ast.parse(data)):
+        for node in _nodes(path, data):
             if isinstance(node, ast.ImportFrom) and (
                 resolve_import(package, node.level, node.module) == old.module
             ):
@@ -232,6 +238,14 @@ def _old_home(plan: Plan, tree: Tree, outcome: Outcome) -> Check:
         f"no caller imports a moved name from {old.module} ({counted(len(paths), 'file')} name it)"
     )
     return Check("callers", holds, tuple(faults))
+
+
+def _nodes(path: str, data: bytes) -> Iterator[ast.AST]:
+    """The nodes of a file; none of one that does not parse: it imports nothing."""
+    try:
+        yield from ast.walk(parse(data, path))
+    except Refusal:
+        return
 
 
 def _same_as_next(after: Mapping[str, Blob | None], following: Tree) -> Check:

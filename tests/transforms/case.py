@@ -12,7 +12,8 @@ A case is a header and sections. The header is prose: what the case shows. Then 
     === edits                      one a line: KIND PATH:LINE (optional: only if given)
 
 A file that has `before` and neither `after` nor `deleted` must stay as it is. FLAGS: `crlf` (line
-ends), `bom`, `no-newline` (at the end), `executable`, `latin-1`, `raw` (Python escapes such as \\x0c).
+ends), `bom`, `no-newline` (at the end), `executable`, `latin-1`, `raw` (Python escapes such as
+\\x0c).
 """
 
 from __future__ import annotations

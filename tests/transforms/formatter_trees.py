@@ -29,6 +29,7 @@ class MemoryTree(Tree):
     def __init__(
         self, files: Mapping[str, str | bytes], modes: Mapping[str, int] | None = None
     ) -> None:
+        self.texts = files
         self.files = {p: t.encode() if isinstance(t, str) else t for p, t in files.items()}
         links = {path: SYMLINK for path, text in files.items() if isinstance(text, Link)}
         self.modes = {**dict.fromkeys(self.files, REGULAR), **links, **(modes or {})}

@@ -5,11 +5,14 @@ binding it finds. Where the two differ, a class of difference must explain it; t
 classes in which LibCST 1.9.0 departs from Python's rules:
 
 - it orders bindings and uses of one scope by their text, also where the use runs later:
-  a forward reference in a string, a postponed annotation, a second loop of a comprehension;
+  a forward reference in a string, a postponed annotation, a second loop of a comprehension,
+  a walrus in the condition of `x if (x := f()) else y`;
 - it reads strings only in some of the places where types stand (`list["Later"]` within a `Union`,
   `typing.List["Later"]`, calls of `typing_extensions`), and reads some that are no types
   (`Annotated[int, "unit"]`, strings in calls in an annotation);
-- it takes the captures of `match` for uses, and binds a comprehension's walrus inside it.
+- it takes the captures and keywords of `match` patterns for uses, not for bindings;
+- it does not mangle the private names of a class;
+- it binds a walrus inside the comprehension that it stands in, not around it.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import libcst as cst
 from libcst import metadata
 from libcst.metadata.scope_provider import LocalScope
 
-from transforms.scopes import Reference, Scope, ScopeKind, Scopes
+from transforms.scopes import Binding, Reference, Scope, ScopeKind, Scopes
 
 Key = tuple[str | int, ...]
 Place = tuple[int, int]
@@ -129,6 +132,7 @@ def compare(ours: Scopes, theirs: LibcstScopes) -> tuple[int, list[Difference]]:
     agreed = 0
     differences: list[Difference] = []
     left = theirs.uses()
+    patterns = [node for node in ast.walk(ours.module.node) if isinstance(node, ast.pattern)]
     mine: dict[Place, list[Reference]] = defaultdict(list)
     for reference in ours.references:
         if reference.access != "store":  # LibCST does not count stores as uses
@@ -145,7 +149,11 @@ def compare(ours: Scopes, theirs: LibcstScopes) -> tuple[int, list[Difference]]:
                 text = f"{reference.name}: {wanted}, LibCST has {found}"
                 differences.append(Difference(place, text, _why(reference, found)))
     for place, found in left.items():
-        reason = "a string that is no type" if all(use.string for use in found) else ""
+        reason = ""
+        if all(use.string for use in found):
+            reason = "a string that is no type"
+        elif any(_begins(pattern) <= place < _ends(pattern) for pattern in patterns):
+            reason = "a capture or a keyword of a match pattern"
         differences.append(Difference(place, f"only LibCST has {found}", reason))
     differences += _binding_differences(ours, theirs)
     return agreed, differences
@@ -153,33 +161,67 @@ def compare(ours: Scopes, theirs: LibcstScopes) -> tuple[int, list[Difference]]:
 
 def _why(reference: Reference, found: list[Found]) -> str:
     """Name the class of a difference in how one use is seen."""
-    strings = [use for use in found if use.string]
-    if reference.annotation == "string" and not strings:
+    if reference.annotation == "string" and not any(use.string for use in found):
         return "a string in a place for types that LibCST does not read"
     owner = reference.owner
     if owner is None:
         return ""
-    first = min(binding.statement.lineno for binding in owner.bindings.get(reference.name, []))
+    bindings = owner.bindings.get(reference.name, [])
+    first = min((binding.statement.lineno for binding in bindings), default=0)
+    own = reference.scope is owner
     later = first >= reference.statement.lineno
-    if reference.annotation in ("string", "postponed") and later:
-        return "an annotation that names what is bound later"
-    if reference.scope is owner and owner.kind is ScopeKind.COMPREHENSION:
-        return "a comprehension that reads the target of its inner loop"
-    if reference.scope is owner and owner.kind is ScopeKind.FUNCTION:
-        return "a local name that is read above its first binding"
-    return ""
+    classes = {
+        "a walrus in a comprehension": any(_leaves_comprehension(it) for it in bindings),
+        "a capture or a keyword of a match pattern": any(it.kind == "match" for it in bindings),
+        "an annotation that names what is bound later": later
+        and reference.annotation in ("string", "postponed"),
+        "a comprehension that reads the target of its inner loop": own
+        and owner.kind is ScopeKind.COMPREHENSION,
+        "a local name that is read above its first binding": own
+        and owner.kind is ScopeKind.FUNCTION
+        and later,
+    }
+    return next((words for words, true in classes.items() if true), "")
 
 
 def _binding_differences(ours: Scopes, theirs: LibcstScopes) -> Iterator[Difference]:
     mine: dict[Key, set[str]] = defaultdict(set)
+    walruses: set[str] = set()
+    captures: set[str] = set()
     for scope in ours.scopes:
         mine[_key(scope)] |= scope.bindings.keys() - {"*"}
+        for name, bindings in scope.bindings.items():
+            if any(_leaves_comprehension(binding) for binding in bindings):
+                walruses.add(name)
+            if any(binding.kind == "match" for binding in bindings):
+                captures.add(name)
     others = theirs.bindings()
     for key in mine.keys() | others.keys():
         names, other = mine.get(key, set()), others.get(key, set())
         if names != other:
             text = f"{key} binds {sorted(names - other)}, for LibCST {sorted(other - names)}"
-            yield Difference((0, 0), text, "")
+            reason = ""
+            if names ^ other <= walruses:
+                reason = "a walrus in a comprehension"
+            elif names - other <= captures and not other - names:
+                reason = "a capture or a keyword of a match pattern"
+            elif key[0] == "class" and names - other == {
+                f"_{str(key[1]).lstrip('_')}{name}" for name in other - names
+            }:
+                reason = "a private name of a class"
+            yield Difference((0, 0), text, reason)
+
+
+def _leaves_comprehension(binding: Binding) -> bool:
+    return binding.kind == "walrus" and binding.within.kind is ScopeKind.COMPREHENSION
+
+
+def _begins(node: ast.pattern) -> Place:
+    return node.lineno, node.col_offset
+
+
+def _ends(node: ast.pattern) -> Place:
+    return node.end_lineno, node.end_col_offset
 
 
 def _key(scope: Scope) -> Key:

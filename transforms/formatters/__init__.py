@@ -2,6 +2,16 @@
 
 Their versions come from the base's `.pre-commit-config.yaml` and must be in Repot's table. They run
 cut off: nothing of the repository is executed, and only vetted settings reach them.
+
+hooks       reads `.pre-commit-config.yaml`; `document` is the YAML beneath it
+arguments   reads a hook's arguments against a tool's options
+settings    reads and writes configuration files; `tool_*` and `whitespace` know one tool each
+stage       one tool made ready: arguments, configuration, files
+firstparty  which stubs let the tools tell first-party as in the real tree
+versions    the table of versions and hashes, written by `refresh`
+environments, store   what is kept in the user's cache folder: installed tools, results
+running     the scratch tree and the processes; `drive` and `match_paths` are what runs in them
+api         puts it together
 """
 
 from __future__ import annotations

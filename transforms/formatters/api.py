@@ -214,8 +214,7 @@ def _installed_for(tool: Tool) -> dict[str, str]:
 def _shares(files: Mapping[str, bytes]) -> list[dict[str, bytes]]:
     """Part the files among processes, the largest first, each to the share with the least."""
     total = sum(map(len, files.values()))
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    count = max(1, min(_PROCESSES, usable or 1, len(files), total // _SHARE))
+    count = max(1, min(_PROCESSES, _usable_processors(), len(files), total // _SHARE))
     shares: list[dict[str, bytes]] = [{} for _ in range(count)]
     sizes = [0] * count
     for path in sorted(files, key=lambda path: (-len(files[path]), path)):
@@ -223,6 +222,12 @@ def _shares(files: Mapping[str, bytes]) -> list[dict[str, bytes]]:
         shares[least][path] = files[path]
         sizes[least] += len(files[path])
     return shares
+
+
+def _usable_processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _dump(formatted: Formatted, before: bytes) -> bytes:

@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from transforms.formatters.refusals import unavailable
@@ -118,8 +119,6 @@ def _requirement(pin: Pin) -> str:
 
 def _pip() -> list[str]:
     """Give the command that runs pip: this interpreter's, or the one that it brings along."""
-    from importlib.util import find_spec
-
     if find_spec("pip") is not None:
         return [sys.executable, "-I", "-m", "pip"]
     if find_spec("ensurepip") is not None:

@@ -3,15 +3,18 @@
 They look for an imported module on disk: a folder or a file of that name below a source root. Only
 names that occur in the formatted files or their configuration can be looked up, so only those get
 a stub; a folder that is not importable by any such name cannot make a difference.
+
+One decision is not reproduced: isort also takes a module for first-party that is called like the
+folder one cloned into, and where one clones is no property of a repository.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from fnmatch import fnmatchcase
 
 from transforms.changes import SUBMODULE, SYMLINK
 from transforms.errors import Place, Refusal
@@ -28,6 +31,7 @@ _NAMESPACE = re.compile(
     rb"""__import__\((['"])pkg_resources\1\)\.declare_namespace\(__name__\)"""
     rb"""|__path__ = __import__\((['"])pkgutil\2\)\.extend_path\(__path__, __name__\)"""
 )
+_AFTER_SLASH = "0"  # the character that sorts behind `/`
 _DECLARATION = b"__import__('pkg_resources').declare_namespace(__name__)\n"
 
 
@@ -62,19 +66,12 @@ def find_stubs(
     """Choose the stubs for the touched files, whose words and configuration's are `names`."""
     entries = tree.entries()
     tops = set(roots)
-    if patterns := [_glob(pattern) for pattern in globs]:
+    if patterns := [pattern.split("/") for pattern in globs]:
         folders = {folder for path in entries for folder in ancestors(path)}
-        tops |= {f for f in folders if any(pattern.fullmatch(f) for pattern in patterns)}
-    finder = _Finder(names)
-    paths = sorted(entries)
+        tops |= {f for f in folders if any(_matches(f.split("/"), p) for p in patterns)}
+    finder = _Finder(tree, names)
     for root in sorted(tops):
-        start = len(root) + 1 if root else 0
-        for path in _below(paths, root):
-            mode = entries[path]
-            if mode == SYMLINK:
-                _follow(tree, paths, finder, root, path)
-            else:
-                finder.visit(root, path[start:], mode)
+        finder.walk(root, root)
     files = dict.fromkeys(finder.files, b"")
     shown = {path.rpartition("/")[0] for path in files}
     files.update((mark, b"") for folder, mark in finder.marks.items() if folder not in shown)
@@ -89,69 +86,71 @@ def find_stubs(
 class _Finder:
     """Collects the folders and files below a root whose every name is known."""
 
-    def __init__(self, names: frozenset[str]) -> None:
+    def __init__(self, tree: Tree, names: frozenset[str]) -> None:
+        self.tree = tree
         self.names = names
         self.folders: set[str] = set()
         self.files: set[str] = set()
         self.marks: dict[str, str] = {}  # folder -> a Python file in it that no name can import
-        self._open: dict[tuple[str, str], bool] = {}
+        self._entries = tree.entries()
+        self._paths = sorted(self._entries)
 
-    def visit(self, root: str, path: str, mode: int) -> None:
-        """Consider one entry of the tree, its path relative to the root."""
-        below, _, name = path.rpartition("/")
-        known = self._open.get((root, below))
-        if known is None:
-            known = self._open[root, below] = self._enter(root, below)
-        if not known:
-            return
-        folder = join(root, below) if below else root
+    def walk(self, source: str, folder: str, *, linked: bool = False) -> None:
+        """Lay out what lies in `source` as if it lay in `folder`, each name being known.
+
+        What lies in a folder of an unknown name is stepped over, however much that is.
+        """
+        prefix = f"{source}/" if source else ""
+        at = bisect_left(self._paths, prefix)
+        while at < len(self._paths) and self._paths[at].startswith(prefix):
+            path = self._paths[at]
+            *parents, name = path[len(prefix) :].split("/")
+            unknown = next((n for n, part in enumerate(parents) if part not in self.names), None)
+            known = parents[:unknown]
+            self.folders.update(join(folder, "/".join(known[: n + 1])) for n in range(len(known)))
+            if unknown is not None:
+                closed = prefix + "/".join(parents[: unknown + 1])
+                at = bisect_left(self._paths, closed + _AFTER_SLASH, at)
+                continue
+            below = join(folder, "/".join(parents)) if parents else folder
+            self._visit(path, below, name, at_top=not parents and not linked, linked=linked)
+            at += 1
+
+    def _visit(self, path: str, folder: str, name: str, *, at_top: bool, linked: bool) -> None:
+        mode = self._entries[path]
         stem, _, suffix = name.partition(".")
-        if mode == SUBMODULE:
-            if name in self.names:
-                self.folders.add(join(folder, name))
-        elif not is_regular(mode):
-            return
-        elif suffix in _IMPORTABLE and (stem in self.names or stem == "__init__"):
+        if mode == SUBMODULE and name in self.names:
+            self.folders.add(join(folder, name))
+        elif mode == SYMLINK and not linked and stem in self.names:
+            self._follow(path, folder, name)
+        elif is_regular(mode):
+            self._module(folder, name, stem, suffix, at_top=at_top)
+
+    def _module(self, folder: str, name: str, stem: str, suffix: str, *, at_top: bool) -> None:
+        if suffix in _IMPORTABLE and (stem in self.names or stem == "__init__"):
             self.files.add(join(folder, name))
-        elif below and (suffix.rpartition(".")[2] in _SOURCES or name.lower() in _PROJECT_FILES):
-            self.marks.setdefault(folder, join(folder, name))
+        elif not at_top:
+            if suffix.rpartition(".")[2] in _SOURCES or name.lower() in _PROJECT_FILES:
+                self.marks.setdefault(folder, join(folder, name))
 
-    def _enter(self, root: str, below: str) -> bool:
-        """Lay out a folder as far as its names are known; tell whether they all are."""
-        folder = root
-        for part in below.split("/") if below else ():
-            if part not in self.names:
-                return False
-            folder = join(folder, part)
-            self.folders.add(folder)
-        return True
+    def _follow(self, link: str, folder: str, name: str) -> None:
+        """Lay out what a link leads to under the link's own path, if that is in the tree.
 
-
-def _below(paths: list[str], folder: str) -> Iterator[str]:
-    """Give the paths in a folder, out of sorted ones; all of them for the top."""
-    prefix = f"{folder}/" if folder else ""
-    for path in islice(paths, bisect_left(paths, prefix), None):
-        if not path.startswith(prefix):
+        Links in there are not followed: they may lead round in circles.
+        """
+        text = self.tree.read(link).decode("utf-8", "surrogateescape")
+        try:
+            target = inside(link.rpartition("/")[0], text, Place(link))
+        except Refusal:
             return
-        yield path
-
-
-def _follow(tree: Tree, paths: list[str], finder: _Finder, root: str, link: str) -> None:
-    """Lay out what a symbolic link leads to under the link's own path, if that is in the tree."""
-    relative = link[len(root) + 1 :] if root else link
-    if not finder.names.issuperset(relative.partition(".")[0].split("/")):
-        return
-    text = tree.read(link).decode("utf-8", "surrogateescape")
-    try:
-        target = inside(link.rpartition("/")[0], text, Place(link))
-    except Refusal:
-        return
-    entries = tree.entries()
-    if is_regular(entries.get(target)):
-        finder.visit(root, relative, entries[target])
-    for path in _below(paths, target) if target else ():
-        if entries[path] != SYMLINK:
-            finder.visit(root, relative + path[len(target) :], entries[path])
+        if is_regular(self._entries.get(target)):
+            stem, _, suffix = name.partition(".")
+            self._module(folder, name, stem, suffix, at_top=True)
+        elif target and name in self.names:
+            at = bisect_left(self._paths, f"{target}/")
+            if at < len(self._paths) and self._paths[at].startswith(f"{target}/"):
+                self.folders.add(join(folder, name))
+                self.walk(target, join(folder, name), linked=True)
 
 
 def _declared(tree: Tree, files: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
@@ -176,10 +175,18 @@ def _declared(tree: Tree, files: Mapping[str, bytes], roots: Iterable[str]) -> l
     return found
 
 
-def _glob(pattern: str) -> re.Pattern[str]:
-    """Translate a glob over folders: `*` within one name, `**` over any number of them."""
-    pieces = []
-    for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
-        translated = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(part)
-        pieces.append(re.escape(part) if translated is None else translated)
-    return re.compile("".join(pieces))
+def _matches(parts: list[str], pattern: list[str]) -> bool:
+    """Match a folder's names with a pattern's: `**` is any number of names, `*` part of one."""
+    states = {0}
+    for part in [*parts, None]:
+        for state in sorted(states):
+            while state < len(pattern) and pattern[state] == "**":
+                state += 1  # noqa: PLW2901 - `**` may also be no name
+                states.add(state)
+        if part is None:
+            break
+        inner = {state for state in states if state < len(pattern)}
+        states = {state for state in inner if pattern[state] == "**"} | {
+            state + 1 for state in inner if fnmatchcase(part, pattern[state])
+        }
+    return len(pattern) in states

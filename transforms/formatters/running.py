@@ -23,6 +23,7 @@ from transforms.paths import contained, to_bytes
 _HERE = Path(__file__).parent
 LIMIT = 120  # seconds for one run of one tool
 _MATCH_LIMIT = 10  # seconds for all patterns
+_ROUNDS = 5  # in which the formatters come to agree; two are the rule
 _COMMAND = 100_000  # bytes of paths on one command line
 _PYTHON = [sys.executable, "-I", "-S", "-B", "-X", "utf8"]
 # Any of these above the scratch tree would be found by a formatter that looks upwards.
@@ -63,31 +64,54 @@ def run(
     stubs: Stubs,
     environments: Mapping[str, Path],
 ) -> dict[str, tuple[bytes, tuple[str, ...]]]:
-    """Run every stage in order over the files. Gives each file's bytes and who changed it.
+    """Run every stage in order, and again those that a later one gave something new to see.
 
-    `environments` has an installed folder by tool label. Raises `Refusal("formatter-failed")`.
+    A commit passes its hooks only when none of them changes anything any more. Gives each file's
+    bytes and who changed it. `environments` has an installed folder by tool label. Raises
+    `Refusal("formatter-failed")`.
     """
     current = dict(files)
-    changed: dict[str, list[str]] = {path: [] for path in files}
+    changed: dict[str, dict[str, None]] = {path: {} for path in files}  # labels in order
+    left: list[dict[str, bytes]] = [{} for _ in stages]  # what each stage last made of each file
     with _scratch() as (top, home):
         _lay_out(top, current, stubs)
-        for stage in stages:
-            paths = sorted(stage.selected & current.keys(), key=to_bytes)
-            if not paths:
-                continue
-            label = stage.tool.label
-            if label in environments:
-                with _configured(top, stage.configs):
-                    _run_tool(stage, paths, environments[label], top, home)
-                after = {path: _at(top, path).read_bytes() for path in paths}
-            else:
-                after = {path: whitespace.fix(stage, current[path]) for path in paths}
-                _write_changed(top, current, after)
-            for path in paths:
-                if after[path] != current[path]:
-                    changed[path].append(label)
-            current.update(after)
-    return {path: (current[path], tuple(changed[path])) for path in files}
+        for _ in range(_ROUNDS):
+            for stage, made in zip(stages, left, strict=True):
+                given = [p for p in current if p in stage.selected and made.get(p) != current[p]]
+                if given:
+                    paths = sorted(given, key=to_bytes)
+                    made.update(_apply(stage, paths, current, environments, top, home))
+                    for path in paths:
+                        if made[path] != current[path]:
+                            changed[path][stage.tool.label] = None
+                            current[path] = made[path]
+            unsettled = {p for made in left for p, data in made.items() if data != current[p]}
+            if not unsettled:
+                return {path: (data, tuple(changed[path])) for path, data in current.items()}
+    path = min(unsettled)
+    raise failed(
+        f"The formatters undo one another's changes: {', '.join(changed[path])}.", Place(path)
+    )
+
+
+def _apply(
+    stage: Stage,
+    paths: list[str],
+    current: Mapping[str, bytes],
+    environments: Mapping[str, Path],
+    top: str,
+    home: str,
+) -> dict[str, bytes]:
+    """Run one stage over files as they lie in the scratch tree; give what it leaves."""
+    if stage.tool.label in environments:
+        with _configured(top, stage.configs):
+            _run_tool(stage, paths, environments[stage.tool.label], top, home)
+        return {path: _at(top, path).read_bytes() for path in paths}
+    fixed = {path: whitespace.fix(stage, current[path]) for path in paths}
+    for path, data in fixed.items():
+        if data != current[path]:
+            _at(top, path).write_bytes(data)
+    return fixed
 
 
 @contextmanager
@@ -127,12 +151,6 @@ def _lay_out(top: str, files: Mapping[str, bytes], stubs: Stubs) -> None:
                 target = _at(top, path)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(data)
-
-
-def _write_changed(top: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> None:
-    for path, data in after.items():
-        if data != before[path]:
-            _at(top, path).write_bytes(data)
 
 
 @contextmanager

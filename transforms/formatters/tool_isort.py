@@ -272,7 +272,18 @@ def _read(source: Source) -> dict[str, Any]:
                 settings.update(parser.items(name))
     except configparser.Error:
         return {}
-    return settings
+    return {} if _unreadable(source, settings) else settings
+
+
+def _unreadable(source: Source, settings: dict[str, Any]) -> bool:
+    """Tell whether isort stumbles over what an editor is told, and so takes the file for none."""
+    if not source.path.endswith(".editorconfig"):
+        return False
+    size = settings.get("indent_size", "").strip()
+    if size == "tab":
+        size = settings.get("tab_width", "").strip()
+    indents = settings.get("indent_style", "").strip() in {"space", "tab"}
+    return indents and bool(size) and not size.isdecimal()
 
 
 def _matching(parser: configparser.ConfigParser, section: str) -> list[str]:

@@ -172,11 +172,11 @@ class OverlayTree(Tree):
 
     def _refuse_hidden(self) -> None:
         """Refuse a new file where the other tree has a directory that is not emptied."""
-        added = {path for path, blob in self._files.items() if blob is not None}
+        added = tuple(f"{path}/" for path, blob in self._files.items() if blob is not None)
         for path in self._entries:
-            for parent in parents(path):
-                if parent in added:
-                    raise _clash(parent, f"It is a directory: `{path}` lies in it.")
+            if path.startswith(added):
+                parent = next(parent for parent in parents(path) if f"{parent}/" in added)
+                raise _clash(parent, f"It is a directory: `{path}` lies in it.")
 
 
 def _clash(path: str, cause: str) -> Refusal:

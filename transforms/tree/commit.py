@@ -44,6 +44,11 @@ class GitTree(Tree):
             self._modes = self._list()
         return MappingProxyType(self._modes)
 
+    def tree_id(self) -> str:
+        """Give the id of the commit's whole tree."""
+        printed = self.repository.run("rev-parse", "--verify", f"{self.commit}^{{tree}}")
+        return printed.decode().strip()
+
     def ids(self) -> Mapping[str, str]:
         """Give each path's object id: two commits hold equal bytes where these are equal."""
         self.entries()

@@ -1,0 +1,1 @@
+"""What is claimed of performance, measured beside what it is compared with."""

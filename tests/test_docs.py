@@ -1,0 +1,294 @@
+"""The pages keep their promises: plans run as shown, tables are whole, links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.documents import (
+    PAGES,
+    ROOT,
+    Example,
+    anchors,
+    coded,
+    commands,
+    diff_sections,
+    examples,
+    fences,
+    file_shown,
+    is_printed,
+    links,
+    rows,
+    sections,
+)
+from tests.transforms.case import MemoryTree
+from transforms import patching
+from transforms.changes import Blob
+from transforms.engine import apply
+from transforms.formatters.versions import PROJECTS, known, order
+from transforms.plan import parse_plan
+from transforms.schema import Reader
+from verify import cli, release
+
+PLANS = ROOT / "docs" / "plans.md"
+EXAMPLES = [example for page in PAGES for example in examples(page)]
+
+
+def parsed(*packages: str) -> list[ast.Module]:
+    return [
+        ast.parse(path.read_bytes())
+        for package in packages
+        for path in sorted((ROOT / package).rglob("*.py"))
+    ]
+
+
+def strings(node: ast.expr) -> set[str]:
+    """The strings that an expression may be: itself, or either side of a condition."""
+    if isinstance(node, ast.IfExp):
+        return strings(node.body) | strings(node.orelse)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return {node.value}
+    return set()
+
+
+def called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def calls(tree: ast.AST, *names: str) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called(node) in names and node.args:
+            yield node
+
+
+def first_arguments(trees: list[ast.Module], name: str) -> set[str]:
+    """The strings that calls of `name` are given first: as they are, by a variable or a helper."""
+    found: set[str] = set()
+    for tree in trees:
+        for function in ast.walk(tree):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            parameters = [item.arg for item in function.args.args if item.arg != "self"]
+            for call in calls(function, name):
+                first = call.args[0]
+                found |= strings(first)
+                if not isinstance(first, ast.Name):
+                    continue
+                if first.id not in parameters:
+                    for node in ast.walk(function):
+                        if isinstance(node, ast.Assign) and first.id in map(
+                            ast.unparse, node.targets
+                        ):
+                            found |= strings(node.value)
+                    continue
+                position = parameters.index(first.id)
+                for other in [tree] if function.name.startswith("_") else trees:
+                    for helped in calls(other, function.name):
+                        found |= set().union(*map(strings, helped.args[position : position + 1]))
+    return found
+
+
+def kinds(name: str, *packages: str) -> set[str]:
+    return first_arguments(parsed(*packages), name)
+
+
+def documented(heading: str) -> dict[str, list[str]]:
+    """The rows of a section's tables by their first cell."""
+    text = sections(PLANS.read_text(encoding="utf-8"))[heading]
+    return {coded(row[0]): row for row in rows(text)}
+
+
+class TestExamples:
+    @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)
+    def test_does_what_the_page_shows(
+        self,
+        example: Example,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capfd: pytest.CaptureFixture[str],
+    ) -> None:
+        plan = parse_plan(example.plan.encode(), example.id)
+        if not example.tree:
+            return
+        tree = MemoryTree({path: Blob(text.encode()) for path, text in example.tree.items()})
+        changes = apply(plan, tree).changes
+        diff = diff_sections(changes.diff().decode())
+        after = changes.after()
+        for fence in example.shown:
+            place = f"{example.page.name}:{fence.line}"
+            if fence.language == "python":
+                path, text = file_shown(fence)
+                blob = after.get(path)
+                assert (place, blob and blob.data.decode()) == (place, text)
+            elif fence.language == "diff":
+                for name, part in diff_sections(fence.text).items():
+                    assert (place, diff.get(name)) == (place, part)
+        for path, text in example.tree.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text, encoding="utf-8")
+        (tmp_path / "split.toml").write_text(example.plan, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        for fence in (fence for fence in example.shown if fence.language == "console"):
+            for command, wanted in commands(fence.text):
+                cli.run(command.split()[1:])
+                printed = capfd.readouterr()
+                place = f"{example.page.name}:{fence.line}: {command}\n"
+                output = printed.out + printed.err
+                assert is_printed(wanted, output), f"{place}\n{output}"
+
+    def test_there_are_examples_and_they_show_something(self) -> None:
+        assert sum(bool(example.shown) for example in EXAMPLES) > 8
+
+
+@pytest.fixture(scope="module")
+def schema() -> dict[str, dict[str, dict[str, Any]]]:
+    """What the reader of plans asks of each table, seen as it reads the examples."""
+    seen: dict[str, dict[str, dict[str, Any]]] = {}
+
+    def facts(reader: Reader, key: str) -> dict[str, Any]:
+        table = str(reader._where[0]) if reader._where else ""
+        return seen.setdefault(table, {}).setdefault(key, {})
+
+    only, boolean, choice = Reader.only, Reader.boolean, Reader.choice
+
+    def note_only(self: Reader, *keys: str) -> None:
+        for key in keys:
+            facts(self, key)
+        only(self, *keys)
+
+    def note_boolean(self: Reader, key: str, *, default: bool = False) -> bool:
+        facts(self, key)["default"] = str(default).lower()
+        return boolean(self, key, default=default)
+
+    def note_choice(self: Reader, key: str, valid: Any, **default: Any) -> Any:
+        facts(self, key)["choices"] = tuple(valid)
+        if default.get("default") is not None:
+            facts(self, key)["default"] = f'"{default["default"]}"'
+        return choice(self, key, valid, **default)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reader, "only", note_only)
+        patch.setattr(Reader, "boolean", note_boolean)
+        patch.setattr(Reader, "choice", note_choice)
+        for example in EXAMPLES:
+            parse_plan(example.plan.encode(), example.id)
+    return seen
+
+
+class TestSchema:
+    TABLES = ("source", "destination", "package", "shrink", "author")
+
+    def heading(self, table: str) -> str:
+        return f"`[[{table}]]`" if table else "Top level"
+
+    def test_examples_use_every_table(self, schema: dict[str, Any]) -> None:
+        assert set(schema) == {"", *self.TABLES}
+        assert set(self.TABLES) <= set(schema[""])
+
+    @pytest.mark.parametrize("table", ["", *TABLES], ids=["top level", *TABLES])
+    def test_every_key_is_documented_with_its_values(
+        self, table: str, schema: dict[str, dict[str, dict[str, Any]]]
+    ) -> None:
+        found = documented(self.heading(table))
+        assert set(found) == set(schema[table])
+        for key, facts in schema[table].items():
+            _, _, default, meaning = found[key]
+            for choice in facts.get("choices", ()):
+                assert f'`"{choice}"`' in meaning, key
+            if "default" in facts:
+                assert default == f"`{facts['default']}`", key
+
+    def test_every_anchor_in_the_page_of_plans_is_a_table(self) -> None:
+        text = PLANS.read_text(encoding="utf-8")
+        assert {"import_from", *self.TABLES} <= anchors(text)
+
+
+class TestKinds:
+    def test_every_refusal_is_documented(self) -> None:
+        found = documented("Refusals")
+        assert kinds("Refusal", "transforms", "verify") - set(found) == set(), "docs/plans.md"
+        assert set(found) == kinds("Refusal", "transforms", "verify")
+        assert all(len(row) == 3 and all(row) for row in found.values())
+
+    def test_every_note_is_documented(self) -> None:
+        of_patches = {patching.ELSEWHERE, patching.SHARED}
+        assert set(documented("Notes")) == kinds("Note", "transforms") | of_patches
+
+    def test_every_kind_of_edit_is_documented(self) -> None:
+        sites = ast.parse((ROOT / "transforms" / "import_sites.py").read_bytes())
+        (kind,) = (
+            node
+            for node in ast.walk(sites)
+            if isinstance(node, ast.FunctionDef) and node.name == "kind"
+        )
+        of_imports = {
+            text
+            for node in ast.walk(kind)
+            if isinstance(node, ast.Return) and node.value
+            for text in strings(node.value)
+        }
+        assert set(documented("Edits")) == kinds("Edit", "transforms") | of_imports
+
+
+class TestFormatters:
+    def test_the_oldest_version_of_each_is_named(self) -> None:
+        page = (ROOT / "docs" / "formatters.md").read_text(encoding="utf-8")
+        stated = {row[0].partition(",")[0]: row[1] for row in rows(page)}
+        for project in sorted(set(PROJECTS.values())):
+            assert stated[project] == f"{min(known(project), key=order)} and newer"
+
+
+class TestReadme:
+    @pytest.mark.registry
+    def test_make_transform_prints_what_it_shows(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        (shown,) = (
+            wanted
+            for fence in fences((ROOT / "README.md").read_text(encoding="utf-8"))
+            if fence.language == "console"
+            for command, wanted in commands(fence.text)
+            if command == "make transform"
+        )
+        monkeypatch.chdir(tmp_path)
+        assert release.main([]) == 0
+        assert is_printed(shown, capfd.readouterr().out)
+
+
+class TestPages:
+    @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+    def test_links_lead_somewhere(self, page: Path) -> None:
+        for link in links(page.read_text(encoding="utf-8")):
+            if re.match(r"https?://", link):
+                continue
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), link
+            if anchor:
+                assert anchor in anchors(target.read_text(encoding="utf-8")), link
+
+    def test_every_page_is_linked_from_the_readme(self) -> None:
+        linked = {
+            (ROOT / link.partition("#")[0]).resolve()
+            for link in links((ROOT / "README.md").read_text(encoding="utf-8"))
+            if not link.startswith("http")
+        }
+        assert {page for page in PAGES if page.name != "README.md"} <= linked
+
+    def test_the_map_lists_every_module(self) -> None:
+        page = ROOT / "docs" / "architecture.md"
+        cells = [coded(row[0]) for row in rows(page.read_text(encoding="utf-8"))]
+        listed = [cell for cell in cells if cell.endswith(".py")]
+        modules = {
+            str(path.relative_to(ROOT))
+            for package in ("transforms", "verify")
+            for path in (ROOT / package).rglob("*.py")
+            if path.name not in ("__init__.py", "__main__.py")
+        }
+        assert modules - set(listed) == set(), "docs/architecture.md lacks a line"
+        assert sorted(listed) == sorted(modules)

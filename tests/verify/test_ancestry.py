@@ -1,0 +1,153 @@
+"""Ancestry: what blame traces past a move, in a repository of our own, and the stricter figure."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.verify.histories import AFTER, BEFORE, History
+from transforms.tree import GitTree
+from verify import cli
+from verify.ancestry import Ancestry, by_statement, measure
+
+_LONG = "\n".join(f"    value_{n} = 'a line that git can follow, number {n}'" for n in range(12))
+_CLASS = f"class Money:\n{_LONG}\n"
+
+
+def measured(repo: Path, base: str, target: str, sources: list[str], moved: list[str]) -> Ancestry:
+    before, after = GitTree(repo, base), GitTree(repo, target)
+    return measure(before, after, sources, moved, by_statement(after.read_many(moved)), jobs=2)
+
+
+def moved_class(history: History) -> tuple[str, str]:
+    base = history.commit({**BEFORE, "shop/orders.py": f"import os\n\n\n{_CLASS}\n\nx = os\n"})
+    target = history.commit(
+        {
+            **AFTER,
+            "shop/orders.py": "import os\n\nx = os\n",
+            "shop/money.py": f"import re\n{_CLASS}",
+        }
+    )
+    return base, target
+
+
+def test_moved_lines_are_traced_and_the_others_explained(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    base, target = moved_class(history)
+    found = measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"])
+    file = found.files[0]
+    assert (file.lines, file.traced, file.strict) == (14, 13, 13)
+    assert file.origins == (("shop/orders.py", 13),)
+    assert [(line.line, line.operation) for line in file.untraced] == [(1, "derived import")]
+
+
+def test_nothing_is_written_to_the_judged_repository(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    base, target = moved_class(history)
+    before = sorted(str(path) for path in (tmp_path / ".git").rglob("*"))
+    measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"])
+    assert sorted(str(path) for path in (tmp_path / ".git").rglob("*")) == before
+
+
+def test_configuration_and_ignored_revisions_of_the_repository_change_nothing(
+    tmp_path: Path,
+) -> None:
+    history = History(tmp_path)
+    base, target = moved_class(history)
+    plain = measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"])
+    (tmp_path / "ignored").write_text(f"{target}\n")
+    history.git("config", "blame.ignoreRevsFile", str(tmp_path / "ignored"))
+    history.git("config", "diff.algorithm", "patience")
+    history.git("config", "blame.showEmail", "true")
+    history.git("replace", target, base)
+    assert measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"]) == plain
+
+
+def test_several_commits_are_squashed(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    base = history.commit({**BEFORE, "shop/orders.py": f"{_CLASS}"})
+    history.commit({**BEFORE, "shop/half.py": _CLASS})
+    target = history.commit({**BEFORE, "shop/orders.py": "", "shop/money.py": _CLASS})
+    found = measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"])
+    assert (found.lines, found.traced) == (13, 13)
+
+
+@pytest.mark.history
+@pytest.mark.parametrize(
+    ("repository", "base", "target", "names", "figures", "strict"),
+    [
+        (
+            "alphabetc1-sglang.git",
+            "e1955bf57ab39a4de7f7daf9a619e4f68f952ed9",
+            "7e7e3820c26ba0609f017b99358172a9776197de",
+            ["base", "common", "hisparse"],
+            {"base": (171, 176), "common": (86, 93), "hisparse": (69, 71)},
+            313,
+        ),
+        (
+            "bytedance-iaas-sglang.git",
+            "108a183f6b^",
+            "108a183f6b",
+            ["base", "mha"],
+            {"base": (268, 270), "mha": (1227, 1233)},
+            None,
+        ),
+        (
+            "bytedance-iaas-sglang.git",
+            "9dd57ef8c4^",
+            "9dd57ef8c4",
+            ["mla"],
+            {"mla": (570, 573)},
+            None,
+        ),
+    ],
+    ids=["#27273", "6/N", "7/N"],
+)
+def test_the_figures_of_the_real_series(
+    repository: str,
+    base: str,
+    target: str,
+    names: list[str],
+    figures: dict[str, tuple[int, int]],
+    strict: int | None,
+) -> None:
+    folder = "python/sglang/srt/mem_cache"
+    paths = [f"{folder}/pool_host/{name}.py" for name in names]
+    repo = Path(os.environ["REPOT_HISTORIES"]) / repository
+    found = measured(repo, base, target, [f"{folder}/memory_pool_host.py"], paths)
+    got = {Path(file.path).stem: (file.traced, file.lines) for file in found.files}
+    assert got == figures
+    assert strict is None or found.strict == strict
+
+
+def test_the_command_finds_the_files_and_prints_both_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, target = moved_class(History(tmp_path))
+    assert cli.run(["blame", f"{base}..{target}", "--repo", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "shop/money.py: 13/14 traced, 13 to the sources alone" in out
+    assert "line 1: derived import" in out
+
+
+@pytest.mark.parametrize("commits", ["HEAD", "a...b", "..", "x..y..z"])
+def test_a_range_that_is_none_is_refused(
+    tmp_path: Path, commits: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved_class(History(tmp_path))
+    code = cli.run(["blame", commits, "--repo", str(tmp_path)])
+    captured = capsys.readouterr()
+    assert (code, captured.out) in {(2, ""), (0, captured.out)}
+    assert code == (0 if commits == ".." else 2)
+
+
+def test_a_change_that_moves_nothing_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = History(tmp_path)
+    base = history.commit(BEFORE)
+    target = history.commit({**BEFORE, "till.py": "print(1)\n"})
+    assert cli.run(["blame", f"{base}..{target}", "--repo", str(tmp_path)]) == 0
+    assert "No Python file received moved code." in capsys.readouterr().out

@@ -1,0 +1,65 @@
+"""The text of statements as another module gets it: spliced as it stands, its dots counted anew."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transforms.document import Document
+from transforms.edits import Edits
+from transforms.import_editor import ImportEditor
+from transforms.import_sites import Site
+from transforms.imports import ImportStatement, Shrink
+from transforms.module import Statement
+from transforms.names import Located, respelled_relative
+
+
+def moved_text(document: Document, statement: Statement, destination: Located) -> str:
+    """A statement with its comments, as `destination` gets it, without the last line end.
+
+    Relative imports inside it start in another package there, and are re-levelled.
+    """
+    module = document.module
+    text = module.text[statement.block_start : statement.end]
+    inside = [
+        site
+        for site in document.editor.sites
+        if site.is_relative and statement.start <= site.start < statement.end
+    ]
+    if inside:
+        edits = Edits(module.text, module.newline)
+        editor = ImportEditor(module, document.package, lambda: document.style)
+        for site in inside:
+            rebase(editor, site, destination)
+        editor.finish(edits)
+        text = edits.apply_within(statement.block_start, statement.end)
+    return text
+
+
+def rebase(editor: ImportEditor, site: Site, destination: Located) -> None:
+    """Let a relative import mean in `destination` what it means where it stands."""
+    node = site.node
+    if not isinstance(node, ast.ImportFrom) or not node.level or site.target is None:
+        return
+    spelled = respelled_relative(
+        editor.package, destination.package, node.level, node.module, site.target
+    )
+    if spelled != "." * node.level + (node.module or ""):
+        own = next(other for other in editor.sites if other.node is node)
+        editor.respell(own, spelled)
+
+
+def respelled(text: str, spelled: str, document: Document) -> str:
+    """An import statement that names its module otherwise."""
+    statement = ImportStatement.parse(
+        text, newline=document.module.newline, indent="", style=document.style
+    )
+    return statement.renamed(spelled)
+
+
+def with_newlines(text: str, newline: str) -> str:
+    """Text with one kind of line end."""
+    return re.sub(r"\r\n|\r|\n", newline, text)
+
+
+__all__ = ["Shrink", "moved_text", "rebase", "respelled", "with_newlines"]

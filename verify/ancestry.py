@@ -1,0 +1,199 @@
+"""Ancestry: how much of the moved code `git blame -C -C -C` still traces past the move.
+
+The range is squashed to one commit onto its base, so that a move made in several commits is judged
+as one, and blame is bounded at the base: past it no line changes its class. Two figures are given:
+`traced` as upstream reports it, where any file of the base may be the origin, and `strict`, from a
+repository that holds only the sources, so that only they are credited.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from transforms.errors import Place, Refusal
+from transforms.git import GitError, MissingObjectError
+from transforms.tree import GitTree
+from verify.scratch import Scratch
+
+_HEADER = re.compile(rb"([0-9a-f]{40,64}) (\d+) (\d+)(?: \d+)?\Z")
+
+# What explains a line that blame credits to the move itself: (path, 1-based line) -> words.
+Explain = Callable[[str, int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Untraced:
+    """A line that is new to git, and the operation that explains it."""
+
+    line: int
+    text: str
+    operation: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileAncestry:
+    """One file of the target. `origins` counts its traced lines by the file of the base."""
+
+    path: str
+    lines: int
+    traced: int
+    strict: int
+    origins: tuple[tuple[str, int], ...]
+    untraced: tuple[Untraced, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestry:
+    """The files, by path, and their sums."""
+
+    files: tuple[FileAncestry, ...]
+
+    @property
+    def lines(self) -> int:
+        """Lines of all files."""
+        return sum(file.lines for file in self.files)
+
+    @property
+    def traced(self) -> int:
+        """Lines traced past the move, to any file of the base."""
+        return sum(file.traced for file in self.files)
+
+    @property
+    def strict(self) -> int:
+        """Lines traced to the sources, when nothing else is there."""
+        return sum(file.strict for file in self.files)
+
+
+def measure(
+    base: GitTree,
+    target: GitTree,
+    sources: Sequence[str],
+    destinations: Sequence[str],
+    explain: Explain,
+    *,
+    jobs: int | None = None,
+) -> Ancestry:
+    """Blame every destination. Raises `Refusal` where history is missing."""
+    with Scratch(target.repository) as scratch:
+        squashed = scratch.commit(f"{target.tree_id()}", [scratch.commit(base.tree_id())])
+        wide = _Blame(scratch, squashed)
+        narrow = _narrow(scratch, base, target, sources, destinations)
+        workers = jobs or os.cpu_count() or 1
+        with ThreadPoolExecutor(max_workers=workers) as pool:
+            results = list(pool.map(wide.lines, destinations))
+        strict = dict(zip(destinations, map(narrow, destinations), strict=True))
+    contents = target.read_many(destinations)
+    files = []
+    for path, credited in zip(destinations, results, strict=True):
+        files.append(_file(path, contents[path], credited, strict[path], explain))
+    return Ancestry(tuple(sorted(files, key=lambda file: file.path)))
+
+
+def _file(
+    path: str, data: bytes, credited: Sequence[str | None], strict: int, explain: Explain
+) -> FileAncestry:
+    rows = data.decode("utf-8", "replace").split("\n")
+    origins: dict[str, int] = {}
+    untraced = []
+    for number, origin in enumerate(credited, start=1):
+        if origin is None:
+            untraced.append(Untraced(number, rows[number - 1], explain(path, number)))
+        else:
+            origins[origin] = origins.get(origin, 0) + 1
+    ordered = sorted(origins.items(), key=lambda item: (-item[1], item[0]))
+    traced = len(credited) - len(untraced)
+    return FileAncestry(path, len(credited), traced, strict, tuple(ordered), tuple(untraced))
+
+
+@dataclass(frozen=True, slots=True)
+class _Blame:
+    """`git blame` of files of one squashed commit, bounded at its parent."""
+
+    scratch: Scratch
+    commit: str
+
+    def lines(self, path: str) -> list[str | None]:
+        """For each line the file of the base that it comes from; None if it is new."""
+        try:
+            printed = self.scratch.repository.run(
+                "blame", "-C", "-C", "-C", "--line-porcelain", "--no-progress",
+                f"{self.commit}^..{self.commit}", "--", path,
+            )  # fmt: skip
+        except (GitError, MissingObjectError) as error:
+            raise Refusal(
+                "missing-history",
+                f"`git blame` cannot read all of the base: {str(error) or 'an object is missing'}.",
+                next_step="Bring the history here: `git fetch --unshallow`, or "
+                "`git fetch --refetch --no-filter origin` in a partial clone.",
+                place=Place(path),
+            ) from None
+        return list(_credits(printed, self.commit))
+
+
+def _credits(printed: bytes, commit: str) -> Iterator[str | None]:
+    """Read `--line-porcelain`: a header line, fields, then the line itself behind a tab."""
+    name, new = b"", False
+    for row in printed.split(b"\n"):
+        found = _HEADER.match(row)
+        if row.startswith(b"\t"):
+            yield None if new else name.decode("utf-8", "surrogateescape")
+        elif found:
+            new = found[1].decode() == commit
+        elif row.startswith(b"filename "):
+            name = row.removeprefix(b"filename ")
+
+
+def _narrow(
+    scratch: Scratch,
+    base: GitTree,
+    target: GitTree,
+    sources: Sequence[str],
+    destinations: Sequence[str],
+) -> Callable[[str], int]:
+    """Count lines traced in a repository of just the sources, under names without folders."""
+    names = {path: f"{index:06}.py" for index, path in enumerate([*sources, *destinations])}
+    before = base.read_many([path for path in names if path in base.entries()])
+    after = target.read_many([path for path in names if path in target.entries()])
+    first = scratch.commit(scratch.flat_tree({names[path]: data for path, data in before.items()}))
+    second = scratch.commit(
+        scratch.flat_tree({names[path]: data for path, data in after.items()}), [first]
+    )
+    blame = _Blame(scratch, second)
+
+    def count(path: str) -> int:
+        return sum(origin is not None for origin in blame.lines(names[path]))
+
+    return count
+
+
+def by_statement(texts: Mapping[str, bytes]) -> Explain:
+    """Explain a line by its statement: an import, a helper, layout, or other text."""
+    import ast
+
+    rows: dict[str, dict[int, str]] = {}
+    for path, data in texts.items():
+        known = rows.setdefault(path, {})
+        try:
+            tree = ast.parse(data)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                    known[line] = "derived import"
+        for statement in tree.body:
+            if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.If, ast.Try)):
+                for line in range(statement.lineno, (statement.end_lineno or 0) + 1):
+                    known.setdefault(line, "copied helper")
+
+    def explain(path: str, line: int) -> str:
+        text = texts[path].split(b"\n")[line - 1]
+        if not text.strip():
+            return "layout"
+        return rows.get(path, {}).get(line, "other text")
+
+    return explain

@@ -1,0 +1,57 @@
+"""`repot blame`: how much of the moved code git still traces to where it came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from verify import console
+from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.console import Output
+from verify.report import Report
+
+HELP = """Measure the ancestry of the code that BASE..TARGET moved.
+
+Counts the lines of each file that received moved names and that git blame -C -C -C traces past
+the move, and, more strictly, those traced to the sources alone. Every other line is explained.
+The range is squashed to one change; git runs in a repository of Repot's own.
+
+\b
+Examples:
+  repot blame main..HEAD
+  repot blame e1955bf57ab3..7e7e3820c26b --repo ../sglang.git
+
+\b
+Exit codes:
+  0  measured
+  2  it could not be measured: a refusal, missing history
+  3  a fault of Repot
+"""
+
+
+def blame(
+    commits: Annotated[str, typer.Argument(metavar="BASE..TARGET", help="The range of commits.")],
+    repo: Repo = Path(),
+    json: Json = None,
+    verbose: Verbose = False,
+    traceback: Traceback = False,
+) -> None:
+    """Read the command line, then measure."""
+    output = Output(json=json, verbose=verbose, traceback=traceback)
+    conclude("blame", output, lambda: _run(commits, repo))
+
+
+def _run(commits: str, repo: Path) -> Report:
+    from verify.ancestry import by_statement, measure
+    from verify.ancestry_report import blamed
+    from verify.moved_names import find_moved
+    from verify.ranges import open_range, parse_range
+
+    base, target = open_range(repo, *parse_range(commits))
+    with console.progress("blaming"):
+        moved = find_moved(base, target)
+        texts = target.read_many(moved.destinations)
+        ancestry = measure(base, target, moved.sources, moved.destinations, by_statement(texts))
+    return blamed(base.commit, target.commit, ancestry)

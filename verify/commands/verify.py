@@ -1,0 +1,63 @@
+"""`repot verify`: whether a plan, applied to the base, gives the target's bytes and modes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from verify import console
+from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.console import Output
+from verify.report import Report
+
+HELP = """Replay PLAN on the base commit and compare every path with the target.
+
+Both commits are read from git; nothing is checked out, run or written. A target of several
+commits is judged as one change. The last line says PASS only if every byte and mode is equal.
+
+\b
+Examples:
+  repot verify split.toml --base main --target HEAD
+  repot verify split.toml --base e1955bf57ab3 --target 7e7e3820c26b --repo ../sglang.git
+
+\b
+Exit codes:
+  0  PASS: transform reproduces the commit exactly.
+  1  it differs: every hunk is listed, with the operation of the plan it belongs to
+  2  it could not be judged: a refusal, missing history, an unreadable plan
+  3  a fault of Repot
+"""
+
+
+def verify(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.")],
+    base: Annotated[str, typer.Option("--base", metavar="REV", help="The commit before the move.")],
+    target: Annotated[str, typer.Option("--target", metavar="REV", help="The commit after it.")],
+    repo: Repo = Path(),
+    json: Json = None,
+    verbose: Verbose = False,
+    traceback: Traceback = False,
+) -> None:
+    """Read the command line, then replay."""
+    output = Output(json=json, verbose=verbose, traceback=traceback)
+    conclude("verify", output, lambda: _run(plan, repo, base, target))
+
+
+def _run(path: Path, repo: Path, base: str, target: str) -> Report:
+    from transforms import formatters
+    from transforms.plan import load_plan
+    from verify.ranges import open_range
+    from verify.replay import replay
+    from verify.replay_report import replayed
+
+    plan = load_plan(path)
+    with console.progress(f"{path.name}: replaying"):
+        before, after = open_range(repo, base, target)
+        chosen = (
+            formatters.no_formatters()
+            if plan.formatters == "none"
+            else formatters.repository_formatters(before)
+        )
+        return replayed(str(path), plan.title, replay(plan, before, after, chosen))

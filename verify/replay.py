@@ -1,0 +1,139 @@
+"""Replay: the plan, applied to the base, against the target, every path and mode of the two trees.
+
+What is unequal is the residual: hunks between what the plan gives and what the target has, each
+with the operation of the plan that it belongs to.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from transforms import engine
+from transforms.changes import Blob
+from transforms.errors import Place, Refusal
+from transforms.formatters import Formatters
+from transforms.outcome import Outcome
+from transforms.plan import Plan
+from transforms.tree import GitTree
+
+NOT_IN_THE_PLAN = "not in the plan"
+_CONTEXT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """One stretch of lines that differs. `line` is 1-based in the target (0: the file is absent).
+
+    `missing` are lines that the plan gives and the target lacks, `extra` those that it adds.
+    """
+
+    path: str
+    line: int
+    operation: str
+    missing: tuple[str, ...]
+    extra: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The verdict of a replay: it reproduces the commit, or it leaves these hunks."""
+
+    base: str
+    target: str
+    outcome: Outcome
+    changed: int  # paths that differ between base and target
+    hunks: tuple[Hunk, ...]
+
+    @property
+    def reproduces(self) -> bool:
+        """Whether the plan gives the target exactly."""
+        return not self.hunks
+
+
+def replay(plan: Plan, base: GitTree, target: GitTree, formatters: Formatters) -> Replay:
+    """Apply the plan to the base in memory and compare. Nothing is checked out or written."""
+    if base.commit == target.commit:
+        raise Refusal(
+            "nothing-to-judge",
+            "Base and target are the same commit.",
+            next_step="Name the commit before the move as the base.",
+            place=Place(base.commit[:12]),
+        )
+    outcome = engine.apply(plan, base, formatters=formatters)
+    given: dict[str, Blob | None] = dict(outcome.changes.after())
+    differing = _differing(base, target)
+    hunks: list[Hunk] = []
+    operations = operations_by_path(outcome)
+    for path in sorted(differing | set(given)):
+        have = given[path] if path in given else base.blob(path)
+        want = target.blob(path)
+        if have != want:
+            operation = operations.get(path, NOT_IN_THE_PLAN)
+            hunks += _hunks(path, have, want, operation, outcome)
+    return Replay(base.commit, target.commit, outcome, len(differing), tuple(hunks))
+
+
+def _differing(base: GitTree, target: GitTree) -> set[str]:
+    old, new = base.ids(), target.ids()
+    modes, new_modes = base.entries(), target.entries()
+    return {
+        path
+        for path in {*old, *new}
+        if old.get(path) != new.get(path) or modes.get(path) != new_modes.get(path)
+    }
+
+
+def operations_by_path(outcome: Outcome) -> dict[str, str]:
+    """The operation of the plan that each changed path belongs to."""
+    found: dict[str, str] = {}
+    for caller in outcome.callers:
+        found[caller.path] = "callers"
+    for source in outcome.sources:
+        found[source.path] = f"source {source.module}"
+        if source.fate.startswith("renamed to "):
+            found[source.fate.removeprefix("renamed to ")] = f"source {source.module}"
+    for destination in outcome.destinations:
+        found[destination.path] = f"destination {destination.module}"
+    for authored in outcome.authored:
+        if authored.kind == "file":
+            found[authored.path] = "authored file"
+    for path in outcome.changes:
+        found.setdefault(path, "callers")
+    return found
+
+
+def _hunks(
+    path: str, have: Blob | None, want: Blob | None, operation: str, outcome: Outcome
+) -> Iterator[Hunk]:
+    if have is None or want is None:
+        note = "the target lacks the file" if want is None else "the plan does not create the file"
+        missing = _lines(have) if have else ()
+        extra = _lines(want) if want else ()
+        yield Hunk(path, 0 if want is None else 1, operation, missing, extra, note)
+        return
+    if have.mode != want.mode:
+        yield Hunk(path, 0, operation, (), (), f"mode {want.mode:o} instead of {have.mode:o}")
+    if have.data == want.data:
+        return
+    mine, theirs = _lines(have), _lines(want)
+    if have.binary or want.binary:
+        yield Hunk(path, 0, operation, (), (), "binary contents differ")
+        return
+    if mine == theirs:
+        yield Hunk(
+            path, len(theirs), operation, (), (), "line endings or the last line's end differ"
+        )
+        return
+    formatted = outcome.formatter_edits.get(path, ())
+    matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if tag != "equal":
+            note = f"formatted by {', '.join(formatted)}" if formatted else ""
+            yield Hunk(path, j1 + 1, operation, mine[i1:i2], theirs[j1:j2], note)
+
+
+def _lines(blob: Blob) -> tuple[str, ...]:
+    return tuple(blob.data.decode("utf-8", "backslashreplace").splitlines())

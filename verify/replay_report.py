@@ -1,0 +1,82 @@
+"""The report of `repot verify`: PASS, or every hunk that the plan does not explain."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from transforms.errors import Place
+from verify.replay import Hunk, Replay
+from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
+
+PASS = "PASS: transform reproduces the commit exactly."  # noqa: S105 - no password
+_MOST_LINES = 20
+
+
+def replayed(plan: str, title: str, done: Replay) -> Report:
+    """Report a replay."""
+    outcome = done.outcome
+    name = f"{title} ({plan})" if title else plan
+    files = counted(len(outcome.changes), "file")
+    authored = counted(outcome.authored_lines, "authored line")
+    replays = f"{files} from the plan, {counted(done.changed, 'path')} changed; {authored}."
+    if done.reproduces:
+        summary: tuple[str, ...] = (replays, PASS)
+    else:
+        by_operation = listed(Counter(hunk.operation for hunk in done.hunks))
+        summary = (
+            replays,
+            f"RESIDUAL: {counted(len(done.hunks), 'hunk')} differ: {by_operation}.",
+        )
+    return Report(
+        command="verify",
+        verdict=Verdict.HOLDS if done.reproduces else Verdict.DIFFERS,
+        headline=f"{name}: {done.base} .. {done.target}",
+        sections=(_residual(done.hunks),) if done.hunks else (),
+        summary=summary,
+        data=_data(plan, done),
+        timings=tuple((phase.name, phase.seconds) for phase in outcome.phases),
+    )
+
+
+def _residual(hunks: tuple[Hunk, ...]) -> Section:
+    return Section("Residual", tuple(map(_finding, hunks)))
+
+
+def _finding(hunk: Hunk) -> Finding:
+    rows = []
+    if hunk.missing:
+        rows.append(Row.of("the plan gives", _cut(hunk.missing), Style.REMOVED))
+    if hunk.extra:
+        rows.append(Row.of("the target has", _cut(hunk.extra), Style.ADDED))
+    message = hunk.operation + (f"; {hunk.note}" if hunk.note else "")
+    return Finding("residual", Place(hunk.path, hunk.line or None), message, tuple(rows))
+
+
+def _cut(lines: tuple[str, ...]) -> list[str]:
+    """A reader needs the first lines and the number; the JSON has them all."""
+    if len(lines) <= _MOST_LINES:
+        return list(lines)
+    return [*lines[:_MOST_LINES], f"... {counted(len(lines) - _MOST_LINES, 'more line')}"]
+
+
+def _data(plan: str, done: Replay) -> dict[str, Any]:
+    return {
+        "plan": plan,
+        "base": done.base,
+        "target": done.target,
+        "reproduces": done.reproduces,
+        "files": len(done.outcome.changes),
+        "authored_lines": done.outcome.authored_lines,
+        "hunks": [
+            {
+                "path": hunk.path,
+                "line": hunk.line,
+                "operation": hunk.operation,
+                "note": hunk.note,
+                "plan": list(hunk.missing),
+                "target": list(hunk.extra),
+            }
+            for hunk in done.hunks
+        ],
+    }

@@ -1,0 +1,77 @@
+"""A repository of our own over somebody else's objects: git runs here, never in the judged one.
+
+It is a fresh bare repository in a temporary folder whose alternates name the judged repository's
+objects. Its configuration is ours alone: no hook, filter, attribute, graft, replacement, ignore
+list or promisor of the judged repository is in force, and nothing is written there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+from transforms.git import Repository
+
+_NOBODY = "Repot <repot@repot.invalid> 0 +0000"
+# Pinned, since it changes which lines `git blame` gives to whom (from git 2.53 on).
+_CONFIGURATION = """\
+[core]
+\trepositoryformatversion = {version}
+\tbare = true
+[diff]
+\talgorithm = myers
+"""
+
+
+class Scratch:
+    """A temporary bare repository that sees the objects of `judged`; a context manager."""
+
+    def __init__(self, judged: Repository) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="repot-"))
+        sha256 = judged.run("rev-parse", "--show-object-format").strip() == b"sha256"
+        configuration = _CONFIGURATION.format(version=1 if sha256 else 0)
+        if sha256:
+            configuration += "[extensions]\n\tobjectFormat = sha256\n"
+        for name in ("objects/info", "refs"):
+            (self._folder / name).mkdir(parents=True)
+        (self._folder / "HEAD").write_text("ref: refs/heads/none\n")
+        (self._folder / "config").write_text(configuration)
+        objects = judged.absolute_git_dir() / "objects"
+        common = judged.run("rev-parse", "--git-path", "objects").decode().rstrip("\n")
+        shared = (judged.absolute_git_dir() / common).resolve() if common else objects
+        (self._folder / "objects/info/alternates").write_text(f"{shared}\n")
+        self.repository = Repository(self._folder, None)
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def commit(self, tree: str, parents: Iterable[str] = ()) -> str:
+        """Make a commit of a tree; the same tree and parents give the same id everywhere."""
+        lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+        text = "\n".join([*lines, f"author {_NOBODY}", f"committer {_NOBODY}", "", "Repot", ""])
+        return self._write("commit", text.encode())
+
+    def flat_tree(self, files: Mapping[str, bytes]) -> str:
+        """Make a tree of files without folders; names may not hold a slash."""
+        rows = [
+            f"100644 blob {self._write('blob', data)}\t{name}\n"
+            for name, data in sorted(files.items())
+        ]
+        return self._run("mktree", data="".join(rows).encode())
+
+    def _write(self, kind: str, data: bytes) -> str:
+        return self._run("hash-object", "-t", kind, "-w", "--stdin", data=data)
+
+    def _run(self, *arguments: str, data: bytes) -> str:
+        return self.repository.run(*arguments, data=data).decode().strip()

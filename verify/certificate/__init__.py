@@ -1,0 +1,485 @@
+"""The kernel: judges without a plan whether a change is a move and nothing else.
+
+`certify` takes the files that differ, from both trees, and looks into the others as needed. It
+stands on the standard library alone and shares no code with the mover: it is a second opinion.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from verify.certificate.conserve import Comment, Place, Shapes, pair
+from verify.certificate.judge import Judge
+from verify.certificate.names import PATH, named
+from verify.certificate.reach import Order, Reach
+from verify.certificate.resolve import Side
+from verify.certificate.source import (
+    Module,
+    OpaqueError,
+    Source,
+    is_python,
+    only_imports,
+    parse,
+    stem_of,
+)
+
+Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
+CERTIFIED, RESIDUAL, UNKNOWN = "CERTIFIED", "RESIDUAL", "UNKNOWN"
+_REGULAR = {0o100644, 0o100755}
+_BINARY = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
+_CONFIGURATION = (".toml", ".cfg", ".ini")  # entry points live there
+_PROSE = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".pyi", ".ipynb")
+_MOST_TEXT = 160  # characters of an excerpt
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Residual:
+    """A statement that is not part of the move.
+
+    `side` is `base` or `target`; `lines` are all the lines that the statement adds to that side or
+    takes away, empty where no line differs.
+    """
+
+    path: str
+    line: int
+    side: str
+    kind: str
+    why: str
+    text: str = ""
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Observable:
+    """What a program could notice though no statement changed."""
+
+    path: str
+    line: int
+    kind: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What keeps a certificate from being given. `needs` is the Python version that could."""
+
+    path: str
+    line: int
+    why: str
+    needs: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Moved:
+    """A statement that stands in another file; `symbol` is what it defines, or its kind."""
+
+    symbol: str
+    source: str
+    source_line: int
+    destination: str
+    destination_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What became of every statement of the changed files.
+
+    RESIDUAL outweighs UNKNOWN: what differs is certain, whatever else cannot be judged.
+    """
+
+    verdict: str
+    moved: tuple[Moved, ...]
+    copies: tuple[Moved, ...]
+    derived: tuple[Moved, ...]
+    residuals: tuple[Residual, ...]
+    observables: tuple[Observable, ...]
+    unknowns: tuple[Unknown, ...]
+    counts: Mapping[str, int]
+
+    @property
+    def relaid(self) -> int:
+        """Count the statements that have the same tokens in another layout."""
+        return self.counts.get("relaid", 0)
+
+    @property
+    def added_lines(self) -> int:
+        """Count the lines of the target that are not part of the move."""
+        return self._lines("target")
+
+    @property
+    def removed_lines(self) -> int:
+        """Count the lines of the base that are neither kept nor moved."""
+        return self._lines("base")
+
+    def _lines(self, side: str) -> int:
+        return len({(r.path, n) for r in self.residuals if r.side == side for n in r.lines})
+
+
+class Rest(Protocol):
+    """The files that both trees share."""
+
+    def paths(self) -> Collection[str]:
+        """List all of them."""
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        """Read some of them."""
+
+    def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
+        """List those among `paths` whose bytes match."""
+
+
+class Findings:
+    """A certificate in the making."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._residuals: set[Residual] = set()
+        self._observables: set[Observable] = set()
+        self._unknowns: set[Unknown] = set()
+        self._moves: dict[str, set[Moved]] = {"moved": set(), "copies": set(), "derived": set()}
+
+    def residual(
+        self,
+        side: str,
+        path: str,
+        line: int,
+        kind: str,
+        why: str,
+        text: str = "",
+        lines: Iterable[int] = (),
+    ) -> None:
+        """Note a residual."""
+        excerpt = text.strip()[:_MOST_TEXT]
+        self._residuals.add(Residual(path, line, side, kind, why, excerpt, tuple(lines)))
+
+    def observe(self, path: str, line: int, kind: str, what: str) -> None:
+        """Note an observable."""
+        self._observables.add(Observable(path, line, kind, what))
+
+    def unknown(self, path: str, line: int, why: str, needs: tuple[int, int] | None = None) -> None:
+        """Note what cannot be judged."""
+        self._unknowns.add(Unknown(path, line, why, needs))
+
+    @property
+    def opaque(self) -> bool:
+        """Tell whether a changed file could not be read."""
+        return bool(self._unknowns)
+
+    def move(self, how: str, *what: str | int) -> None:
+        """Note a statement that moved, was copied or was derived: see `Moved`."""
+        self._moves[how].add(Moved(*what))  # type: ignore[arg-type]
+
+    def certificate(self) -> Certificate:
+        """Give the certificate."""
+        verdict = RESIDUAL if self._residuals else UNKNOWN if self._unknowns else CERTIFIED
+        moves = {how: tuple(sorted(found)) for how, found in self._moves.items()}
+        return Certificate(
+            verdict,
+            moved=moves["moved"],
+            copies=moves["copies"],
+            derived=moves["derived"],
+            residuals=tuple(sorted(self._residuals)),
+            observables=tuple(sorted(self._observables)),
+            unknowns=tuple(sorted(self._unknowns, key=lambda u: (u.path, u.line, u.why))),
+            counts=dict(sorted(self.counts.items())),
+        )
+
+
+class _Held:
+    """Shared files that are in memory anyway."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = {path: data for path, (data, mode) in files.items() if mode in _REGULAR}
+
+    def paths(self) -> Collection[str]:
+        return self._files.keys()
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        return {path: self._files[path] for path in paths}
+
+    def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
+        return [path for path in paths if needle.search(self._files[path])]
+
+
+def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate:
+    """Judge a change from the files of two trees.
+
+    `base` and `target` may be whole trees, or just what differs, with `rest` for all else. Never
+    runs what it reads, and never raises for what it finds there.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is parsed may be worth a warning, but not to us
+        return _certify(base, target, rest)
+
+
+def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
+    shared = {p: base[p] for p in base.keys() & target.keys() if base[p] == target[p]}
+    found = Findings()
+    for path in sorted((base.keys() | target.keys()) - shared.keys()):
+        _file(path, base.get(path), target.get(path), found)
+    ours, theirs = (
+        _sources({p: f for p, f in files.items() if p not in shared}, side, found)
+        for side, files in (("base", base), ("target", target))
+    )
+    if found.opaque:
+        return found.certificate()  # without every changed file, nothing else can be told
+    try:
+        _judge(ours, theirs, rest if rest is not None else _Held(shared), found)
+    except RecursionError:
+        found.unknown(min((*ours, *theirs)), 1, "a statement nests too deeply")
+    return found.certificate()
+
+
+def _sources(files: Files, side: str, found: Findings) -> dict[str, Source]:
+    sources = {}
+    for path, (data, mode) in sorted(files.items()):
+        if mode not in _REGULAR or not is_python(path, data):
+            continue
+        try:
+            sources[path] = parse(path, data)
+        except OpaqueError as error:
+            found.unknown(path, error.line, f"{error.why} ({side})", error.needs)
+    return sources
+
+
+def _file(
+    path: str, old: tuple[bytes, int] | None, new: tuple[bytes, int] | None, found: Findings
+) -> None:
+    """Judge what can be told of a changed file without reading it as Python."""
+    for side, file in (("base", old), ("target", new)):
+        if file is not None and file[1] not in _REGULAR:
+            found.residual(side, path, 1, "link", "a link or a submodule changed")
+        elif file is not None and path.endswith(_BINARY):
+            found.residual(side, path, 1, "binary", "a file that Python loads changed")
+    if old and new and old[1] != new[1]:
+        found.observe(path, 1, "mode", f"the mode {old[1]:o} became {new[1]:o}")
+    if not any(is_python(path, file[0]) for file in (old, new) if file is not None):
+        state = "is new" if old is None else "is gone" if new is None else "changed"
+        found.observe(path, 1, "file", f"a file that is no Python {state}")
+    elif old is None or new is None:
+        found.observe(path, 1, "file", f"a module {'is new' if old is None else 'is gone'}")
+
+
+def _judge(
+    ours: Mapping[str, Source], theirs: Mapping[str, Source], rest: Rest, found: Findings
+) -> None:
+    cache: dict[str, bytes] = {}
+
+    def read(paths: Iterable[str]) -> Mapping[str, bytes]:
+        wanted = list(paths)
+        missing = [path for path in wanted if path not in cache]
+        if missing:
+            cache.update(rest.read_many(missing))
+        return {path: cache[path] for path in wanted if path in cache}
+
+    shapes = Shapes()
+    unchanged = sorted(p for p in rest.paths() if p not in ours and p not in theirs)
+    ours, theirs = (
+        _visible(s, unchanged, files, found) for s, files in (("base", ours), ("target", theirs))
+    )
+    pairing = pair(ours, theirs, shapes)
+    parsed: dict[str, Module | OpaqueError] = {}
+    base = Side([*unchanged, *ours], ours, read, parsed, lambda path, index: (path, index))
+    target = Side([*unchanged, *theirs], theirs, read, parsed, pairing.key)
+    judge = Judge(base, target, pairing, shapes, found)
+    judge.run()
+    for module in judge.new.values():
+        _futures(judge, module)
+    _shadows(base, target, found)
+    _Comments(judge, shapes).run()
+    Order(judge).run()
+    _cycles(judge)
+    reach = Reach(judge, unchanged, read, rest.search)
+    reach.run()
+    _mentions(reach, rest, found)
+
+
+def _mentions(reach: Reach, rest: Rest, found: Findings) -> None:
+    """Look for the paths of lost names in files that are no Python."""
+    tails = {".".join(stem.split("/")[-2:]) for stem in reach.lost}
+    paths = [path for path in rest.paths() if path.endswith((*_CONFIGURATION, *_PROSE))]
+    needle = re.compile("|".join(sorted(map(re.escape, tails))).encode())
+    texts = rest.read_many(rest.search(needle, paths)) if tails else {}
+    for path, data in sorted(texts.items()):
+        for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+            for stem, name in (n for p in PATH.findall(line) for n in named(reach.base, p)):
+                if name in reach.lost.get(stem, ()) and reach.gone(stem, name):
+                    what = f"{name} is no longer in {stem.replace('/', '.')}"
+                    if path.endswith(_CONFIGURATION):
+                        found.residual("target", path, number, "reach", what, line)
+                    else:
+                        found.observe(path, number, "mention", what)
+
+
+class _Comments:
+    """Checks the comments that belong to no statement (`free`), and those at imports."""
+
+    def __init__(self, judge: Judge, shapes: Shapes) -> None:
+        self.judge, self.shapes = judge, shapes
+        alike = [
+            ((old.path, before), (new.path, after))
+            for old, before, new, after in judge.pairs
+            if old.source.units[before].text == new.source.units[after].text
+        ]
+        self.kept = {ours for ours, _ in alike}, {theirs for _, theirs in alike}
+
+    def run(self) -> None:
+        """Report each comment that is lost, new, or at another place."""
+        for at_imports in (False, True):
+            lost, come = (
+                {path: self._listed(m.source, at_imports, kept) for path, m in side.items()}
+                for side, kept in zip((self.judge.old, self.judge.new), self.kept, strict=True)
+            )
+            for path in sorted(lost):
+                self._match(path, lost[path], path, come.get(path, []))
+            for path in sorted(lost):
+                for other in sorted(come):
+                    self._match(path, lost[path], other, come[other])
+                for text, line, _ in lost[path]:
+                    self._note("base", self.judge.old[path], line, f"it is gone: {text}")
+            for path in sorted(come):
+                for comment in come[path]:
+                    if not self._copied(path, comment, at_imports):
+                        why = f"it is new, or stood elsewhere: {comment[0]}"
+                        self._note("target", self.judge.new[path], comment[1], why)
+
+    def _note(self, side: str, module: Module, line: int, why: str) -> None:
+        self.judge.residual(side, module.source, line, "comment", why, [line])
+
+    def _listed(self, source: Source, at_imports: bool, kept: set[Place]) -> list[Comment]:
+        if at_imports:
+            return self.shapes.import_comments(source, kept)
+        return [(text, line, frozenset()) for text, line in source.free]
+
+    def _match(self, path: str, lost: list[Comment], other: str, come: list[Comment]) -> None:
+        """Take out the comments that are the same in two files, at the same place."""
+        twins: dict[str, list[Comment]] = defaultdict(list)
+        for comment in come:
+            twins[comment[0]].append(comment)
+        for comment in list(lost):
+            for twin in twins[comment[0]]:
+                names = comment[2] & twin[2] if comment[2] else not twin[2]
+                if names and (comment[2] or self._placed(path, comment[1], other, twin[1])):
+                    lost.remove(comment)
+                    come.remove(twin)
+                    twins[comment[0]].remove(twin)
+                    break
+
+    def _placed(self, path: str, line: int, other: str, twin: int) -> bool:
+        """Tell whether a comment stands below or above the same statement as before."""
+        kept = [
+            (old.source.units[before].first, new.source.units[after].first)
+            for old, before, new, after in self.judge.pairs
+            if old.path == path and new.path == other
+        ]
+        if not kept:
+            return path == other
+        ours = sorted(kept)
+        theirs = sorted(kept, key=lambda pair: pair[1])
+        one, two = sum(b < line for b, _ in ours), sum(t < twin for _, t in theirs)
+        ends = [None, *ours, None], [None, *theirs, None]
+        return ends[0][one] == ends[1][two] or ends[0][one + 1] == ends[1][two + 1]
+
+    def _copied(self, path: str, comment: Comment, at_imports: bool) -> bool:
+        """Allow the comments at imports, and a file's header, to be copied along with code."""
+        text, line, names = comment
+        for origin in sorted(self.judge.sources[path]):
+            source = self.judge.old[origin].source
+            first = next((u.first for u in source.units if not only_imports(u.node)), 1 << 30)
+            for known, place, others in self._listed(source, at_imports, set()):
+                fits = (
+                    names & others if at_imports else place < first and path not in self.judge.old
+                )
+                if known == text and fits:
+                    self.judge.found.move("copies", "comment", origin, place, path, line)
+                    return True
+        return False
+
+
+def _cycles(judge: Judge) -> None:
+    """Report each import that closes a circle which the base did not have.
+
+    A new module counts as the one that most of it came from.
+    """
+    flow: dict[str, Counter[str]] = defaultdict(Counter)
+    for old, _, new, _ in judge.pairs:
+        for stem in {new.stem, new.stem.rpartition("/")[0]} - judge.stems.keys():
+            flow[stem][old.stem] += 1
+    fresh = {module.stem for module in judge.new.values()}
+    home = {s: min(c, key=lambda o: (-c[o], o)) for s, c in flow.items() if s in fresh}
+    known = {(m.stem, stem) for m in judge.old.values() for stem, _ in judge.base.edges(m)}
+    for module in judge.new.values():
+        for stem, line in sorted(judge.target.edges(module)):
+            one, other = home.get(module.stem, module.stem), home.get(stem, stem)
+            if one == other or (one, other) in known or judge.base.path({}, one, other):
+                continue  # it was loaded from here before, perhaps by a longer way
+            back = judge.target.path(home, other, one)
+            if back:
+                circle = " -> ".join(s.replace("/", ".") for s in (one, *back))
+                why = f"this closes an import cycle: {circle}"
+                judge.residual("target", module.source, line, "cycle", why)
+
+
+def _futures(judge: Judge, new: Module) -> None:
+    """Check that what `from __future__` brings is in force where it was, and nowhere else."""
+    theirs, known = new.source.futures, set[str]()
+    for old, _, module, index in judge.pairs:
+        if module is new:
+            known |= old.source.futures
+            unit = new.source.units[index]
+            for name in sorted(old.source.futures ^ theirs):
+                if name not in theirs or judge.facts(new, unit).annotated:
+                    state = "is now" if name in theirs else "is no longer"
+                    why = f"`from __future__ import {name}` {state} in force here"
+                    judge.residual("target", new.source, unit.first, "future", why)
+    if new.path in judge.old:
+        known = set(judge.old[new.path].source.futures)
+    for name in sorted(theirs - known):
+        line = new.source.units[0].first
+        why = f"`from __future__ import {name}` is new"
+        judge.residual("target", new.source, line, "future", why, [line])
+
+
+def _shadows(old: Side, new: Side, found: Findings) -> None:
+    """Refuse new modules that hide one of Python's own from scripts beside them."""
+    for module in new.changed():
+        folder, _, name = module.stem.rpartition("/")
+        if not old.exists(module.stem) and name in sys.stdlib_module_names:
+            if not new.files.get(folder, "").endswith("__init__.py"):
+                why = f"it hides Python's own module `{name}` from what is run beside it"
+                found.residual("target", module.path, 1, "hidden", why)
+
+
+def _visible(
+    side: str, unchanged: list[str], files: Mapping[str, Source], found: Findings
+) -> dict[str, Source]:
+    """Leave out modules that a package of the same name hides from every import."""
+    packages = {stem_of(p) for p in (*unchanged, *files) if p.endswith("/__init__.py")}
+    seen = {}
+    for path, source in files.items():
+        if path == f"{stem_of(path)}.py" and stem_of(path) in packages:
+            found.residual(side, path, 1, "hidden", "a package of the same name hides this module")
+        else:
+            seen[path] = source
+    return seen
+
+
+__all__ = [
+    "CERTIFIED",
+    "RESIDUAL",
+    "UNKNOWN",
+    "Certificate",
+    "Files",
+    "Moved",
+    "Observable",
+    "Residual",
+    "Rest",
+    "Unknown",
+    "certify",
+]

@@ -427,9 +427,10 @@ class _Engine:
 
     def _authored(self) -> Iterator[Authored]:
         for file in self.plan.files:
-            yield Authored(path_of_new(file, self.plan, self.names), file.lines, "file")
+            yield Authored(path_of_new(file, self.plan, self.names), "file", file.rows())
         for edit in self.plan.edits:
-            yield Authored(str(edit.file), edit.lines, "edit")
+            removed, added = edit.sides()
+            yield Authored(str(edit.file), "edit", added, removed)
 
     def _standing_notes(self) -> Iterator[Note]:
         """Notes whose line an authored edit has not since replaced."""

@@ -86,9 +86,13 @@ class Repository:
         return finished.stdout
 
     def blobs(self, ids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Stream each blob's id and bytes, in order, from one process; no filter touches them.
+        """Stream each blob's id and bytes: see `objects`."""
+        return self.objects(ids, "blob")
 
-        Raises `MissingObjectError` at the first that is not here, `GitError` for what is no blob.
+    def objects(self, ids: Iterable[str], kind: str) -> Iterator[tuple[str, bytes]]:
+        """Stream each object's id and bytes, in order, from one process; no filter touches them.
+
+        Raises `MissingObjectError` at the first that is not here, `GitError` for another kind.
         """
         wanted = list(ids)
         with tempfile.TemporaryFile() as request, tempfile.TemporaryFile() as errors:
@@ -107,7 +111,7 @@ class Repository:
             given = 0
             with process:
                 try:
-                    for answer in _answers(process):
+                    for answer in _answers(process, kind):
                         given += 1
                         yield answer
                 except BaseException:  # also where the reader wants no more
@@ -155,6 +159,14 @@ class Repository:
 
     def missing(self, what: str) -> Refusal:
         """Word the refusal for objects that a partial or shallow clone does not hold."""
+        if self.run("rev-parse", "--is-shallow-repository").strip() == b"true":
+            return Refusal(
+                "missing-object",
+                f"{what} is not in this repository, which is a shallow clone.",
+                next_step=f"Bring its history with `git -C {shlex.quote(str(self._directory))} "
+                "fetch --unshallow`; Repot never fetches.",
+                place=Place(str(self._directory)),
+            )
         remotes = [name.split(".", 1)[1] for name, _ in self.settings(r"^remote\..*\.promisor$")]
         remote = remotes[0].removesuffix(".promisor") if remotes else "origin"
         return Refusal(
@@ -266,15 +278,15 @@ def _executable() -> str:
     return found
 
 
-def _answers(process: subprocess.Popen[bytes]) -> Iterator[tuple[str, bytes]]:
+def _answers(process: subprocess.Popen[bytes], wanted: str) -> Iterator[tuple[str, bytes]]:
     """Parse what `git cat-file --batch` prints until it ends, or breaks off as git dies."""
     output = process.stdout
     while output and (header := output.readline()).endswith(b"\n"):
         name, kind, *size = header.decode("ascii").split()
         if kind == "missing":
             raise MissingObjectError(name)
-        if kind != "blob":
-            raise GitError(f"{name} is a {kind}, not a file")
+        if kind != wanted:
+            raise GitError(f"{name} is a {kind}, not a {wanted}")
         data = output.read(int(size[0]))
         if output.read(1) != b"\n":
             return

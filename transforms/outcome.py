@@ -68,11 +68,17 @@ class SourceChange:
 
 @dataclass(frozen=True, slots=True)
 class Authored:
-    """Literal text that the plan brings: `lines` counts its added lines."""
+    """Literal text that the plan brings: the lines that it adds, and those that it takes away."""
 
     path: str
-    lines: int
     kind: str  # `file` or `edit`
+    added: tuple[str, ...]
+    removed: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> int:
+        """Count the added lines."""
+        return len(self.added)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +107,8 @@ class Outcome:
     def authored_lines(self) -> int:
         """Lines of literal text that the plan brings."""
         return sum(item.lines for item in self.authored)
+
+    @property
+    def unwritten_lines(self) -> int:
+        """Lines that authored edits take away and put no line in the place of."""
+        return sum(max(0, len(item.removed) - item.lines) for item in self.authored)

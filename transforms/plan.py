@@ -116,8 +116,13 @@ class AuthoredFile:
 
     @property
     def lines(self) -> int:
-        """Lines of the file."""
-        return _count_lines(self.text)
+        """Count the lines of the file."""
+        return len(self.rows())
+
+    def rows(self) -> tuple[str, ...]:
+        """Give the lines of the file."""
+        rows = self.text.split("\n")
+        return tuple(rows if rows[-1] else rows[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +136,23 @@ class AuthoredEdit:
 
     @property
     def lines(self) -> int:
-        """Added lines: those of `new` that do not stand in `old`, counted as a diff does."""
+        """Count the added lines."""
+        return len(self.sides()[1])
+
+    def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Give the lines of `old` that do not stand in `new`, and those of `new` not in `old`.
+
+        They are found as a diff finds them.
+        """
         old, new = self.old.splitlines(), self.new.splitlines()
+        removed: list[str] = []
+        added: list[str] = []
         matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-        return sum(j2 - j1 for tag, _, _, j1, j2 in matcher.get_opcodes() if tag != "equal")
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+            if tag != "equal":
+                removed += old[i1:i2]
+                added += new[j1:j2]
+        return tuple(removed), tuple(added)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 from transforms.changes import Blob, Change
 from transforms.errors import Place
 from transforms.outcome import Caller, Destination, Edit, Note, Outcome, SourceChange
+from verify.authored_report import authored_data, authored_section, authored_words
 from verify.report import (
     Finding,
     Report,
@@ -59,7 +60,7 @@ def _name(done: Applied) -> str:
 
 def _totals(outcome: Outcome, counts: Counts) -> str:
     """Word the totals; the authored lines are always among them."""
-    authored = f"{counted(outcome.authored_lines, 'authored line')}."
+    authored = f"{authored_words(outcome)}."
     if not outcome.changes:
         return f"Nothing changes. {authored}"
     kinds = Counter[str](change.kind for change in outcome.changes.values())
@@ -91,13 +92,7 @@ def _sections(outcome: Outcome, counts: Counts) -> tuple[Section, ...]:
             tuple(_caller(item) for item in outcome.callers),
             f"{counted(len(edits), 'edit')} in {counted(len(outcome.callers), 'file')}: {by_kind}",
         ),
-        Section(
-            "Authored, as the plan has it literally",
-            tuple(
-                Finding("authored", Place(item.path), f"{item.kind}, {counted(item.lines, 'line')}")
-                for item in outcome.authored
-            ),
-        ),
+        authored_section(outcome),
         Section(
             "Left alone, for a person to look at",
             tuple(_note(note) for note in outcome.notes),
@@ -173,10 +168,7 @@ def _data(done: Applied, counts: Counts) -> dict[str, Any]:
         "tree": done.tree,
         "mode": done.mode,
         "written": done.mode == "write",
-        "authored_lines": outcome.authored_lines,
-        "authored": [
-            {"path": item.path, "lines": item.lines, "kind": item.kind} for item in outcome.authored
-        ],
+        **authored_data(outcome),
         "files": [_change_data(change, counts) for change in outcome.changes.values()],
         "sources": [
             {

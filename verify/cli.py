@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from verify.commands import apply, blame, verify
+from verify.commands import apply, blame, certify, chain, verify
 from verify.console import INTERRUPTED, Output, print_text
 from verify.escape import visible_lines
 from verify.report import Verdict, faulted
@@ -25,6 +25,8 @@ Examples:
   repot apply split.toml --write      make the move
   repot verify split.toml --base main --target HEAD
                                       whether a commit is just that move
+  repot certify main..HEAD            the same without a plan: what is not part of a move
+  repot chain main..HEAD              every commit: claimed moves proved, the others listed
   repot apply --help                  everything about one command
 """
 
@@ -38,6 +40,8 @@ app = typer.Typer(
 )
 app.command("apply", help=apply.HELP)(apply.apply)
 app.command("verify", help=verify.HELP)(verify.verify)
+app.command("certify", help=certify.HELP)(certify.certify)
+app.command("chain", help=chain.HELP)(chain.chain)
 app.command("blame", help=blame.HELP)(blame.blame)
 
 

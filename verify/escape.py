@@ -24,6 +24,8 @@ _HIDDEN = (
 _ONE_LINE = re.compile(f"[{_HIDDEN}]")
 _MANY_LINES = re.compile(rf"(?![\n\t])[{_HIDDEN}]")
 
+_MOST_FOREIGN = 12
+
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
@@ -35,6 +37,16 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     r"""Show `text` with its own line breaks (`\n` alone) and tabs, all else as `visible` does."""
     return _MANY_LINES.sub(_show, text)
+
+
+def foreign(text: str) -> list[str]:
+    """Name the characters outside ASCII, each once: one may look like another and be none.
+
+    A dozen at most; they are told apart by their numbers, which no font can disguise.
+    """
+    found = sorted({character for character in text if character > "\x7f"})
+    named = [f"{visible(c)} is U+{ord(c):04X}" if c.isprintable() else visible(c) for c in found]
+    return named if len(named) <= _MOST_FOREIGN else [*named[:_MOST_FOREIGN], "and others"]
 
 
 def _show(match: re.Match[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from transforms.changes import SUBMODULE, Blob
 from transforms.errors import Place, Refusal
 from transforms.git import GitError, MissingObjectError
 from transforms.tree import GitTree
@@ -22,9 +23,19 @@ def parse_range(text: str) -> tuple[str, str]:
 
 
 def open_range(repo: Path, base: str, target: str) -> tuple[GitTree, GitTree]:
-    """Open both commits. Refuses a base that is no ancestor: the change would not be one."""
+    """Open both commits. Refuses a base that is no ancestor: the change would not be one.
+
+    Refuses one commit as both, too: a verdict on nothing could be taken for one on something.
+    """
     before, after = GitTree(repo, base), GitTree(repo, target)
-    if before.commit != after.commit and not is_ancestor(before, after):
+    if before.commit == after.commit:
+        raise Refusal(
+            "nothing-to-judge",
+            "Base and target are the same commit.",
+            next_step="Name the commit before the change as the base.",
+            place=Place(before.commit[:12]),
+        )
+    if not is_ancestor(before, after):
         raise Refusal(
             "no-ancestor",
             f"`{base}` ({before.commit[:12]}) is not an ancestor of `{target}` "
@@ -44,3 +55,28 @@ def is_ancestor(before: GitTree, after: GitTree) -> bool:
     except (GitError, MissingObjectError):
         return False
     return printed.decode().split() == [before.commit]
+
+
+def differing(before: GitTree, after: GitTree) -> list[str]:
+    """List the paths whose bytes or modes differ between two commits, sorted."""
+    old, new = before.ids(), after.ids()
+    modes, new_modes = before.entries(), after.entries()
+    return sorted(
+        path
+        for path in {*old, *new}
+        if old.get(path) != new.get(path) or modes.get(path) != new_modes.get(path)
+    )
+
+
+def blobs(tree: GitTree, paths: list[str]) -> dict[str, Blob]:
+    """Read those of `paths` that the commit has, in one batch.
+
+    A submodule has no bytes; the commit that it points to stands for them.
+    """
+    entries, ids = tree.entries(), tree.ids()
+    here = [path for path in paths if path in entries]
+    data = tree.read_many([path for path in here if entries[path] != SUBMODULE])
+    return {
+        path: Blob(data[path] if path in data else ids[path].encode(), entries[path])
+        for path in here
+    }

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from transforms import engine
 from transforms.changes import Blob
-from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters
 from transforms.outcome import Outcome
 from transforms.plan import Plan
 from transforms.tree import GitTree
+from verify.ranges import blobs, differing
 
 NOT_IN_THE_PLAN = "not in the plan"
 _CONTEXT = 0
@@ -55,35 +55,19 @@ class Replay:
 
 def replay(plan: Plan, base: GitTree, target: GitTree, formatters: Formatters) -> Replay:
     """Apply the plan to the base in memory and compare. Nothing is checked out or written."""
-    if base.commit == target.commit:
-        raise Refusal(
-            "nothing-to-judge",
-            "Base and target are the same commit.",
-            next_step="Name the commit before the move as the base.",
-            place=Place(base.commit[:12]),
-        )
     outcome = engine.apply(plan, base, formatters=formatters)
     given: dict[str, Blob | None] = dict(outcome.changes.after())
-    differing = _differing(base, target)
+    changed = differing(base, target)
+    paths = sorted({*changed, *given})
+    had, wanted = blobs(base, [path for path in paths if path not in given]), blobs(target, paths)
     hunks: list[Hunk] = []
     operations = operations_by_path(outcome)
-    for path in sorted(differing | set(given)):
-        have = given[path] if path in given else base.blob(path)
-        want = target.blob(path)
+    for path in paths:
+        have, want = given[path] if path in given else had.get(path), wanted.get(path)
         if have != want:
             operation = operations.get(path, NOT_IN_THE_PLAN)
             hunks += _hunks(path, have, want, operation, outcome)
-    return Replay(base.commit, target.commit, outcome, len(differing), tuple(hunks))
-
-
-def _differing(base: GitTree, target: GitTree) -> set[str]:
-    old, new = base.ids(), target.ids()
-    modes, new_modes = base.entries(), target.entries()
-    return {
-        path
-        for path in {*old, *new}
-        if old.get(path) != new.get(path) or modes.get(path) != new_modes.get(path)
-    }
+    return Replay(base.commit, target.commit, outcome, len(changed), tuple(hunks))
 
 
 def operations_by_path(outcome: Outcome) -> dict[str, str]:

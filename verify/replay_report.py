@@ -6,11 +6,11 @@ from collections import Counter
 from typing import Any
 
 from transforms.errors import Place
+from verify.authored_report import authored_data, authored_section, authored_words
 from verify.replay import Hunk, Replay
-from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
+from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, cut, listed
 
 PASS = "PASS: transform reproduces the commit exactly."  # noqa: S105 - no password
-_MOST_LINES = 20
 
 
 def replayed(plan: str, title: str, done: Replay) -> Report:
@@ -18,7 +18,7 @@ def replayed(plan: str, title: str, done: Replay) -> Report:
     outcome = done.outcome
     name = f"{title} ({plan})" if title else plan
     files = counted(len(outcome.changes), "file")
-    authored = counted(outcome.authored_lines, "authored line")
+    authored = authored_words(outcome)
     replays = f"{files} from the plan, {counted(done.changed, 'path')} changed; {authored}."
     if done.reproduces:
         summary: tuple[str, ...] = (replays, PASS)
@@ -32,7 +32,7 @@ def replayed(plan: str, title: str, done: Replay) -> Report:
         command="verify",
         verdict=Verdict.HOLDS if done.reproduces else Verdict.DIFFERS,
         headline=f"{name}: {done.base} .. {done.target}",
-        sections=(_residual(done.hunks),) if done.hunks else (),
+        sections=tuple(s for s in (_residual(done.hunks), authored_section(outcome)) if s.findings),
         summary=summary,
         data=_data(plan, done),
         timings=tuple((phase.name, phase.seconds) for phase in outcome.phases),
@@ -46,18 +46,11 @@ def _residual(hunks: tuple[Hunk, ...]) -> Section:
 def _finding(hunk: Hunk) -> Finding:
     rows = []
     if hunk.missing:
-        rows.append(Row.of("the plan gives", _cut(hunk.missing), Style.REMOVED))
+        rows.append(Row.of("the plan gives", cut(hunk.missing), Style.REMOVED))
     if hunk.extra:
-        rows.append(Row.of("the target has", _cut(hunk.extra), Style.ADDED))
+        rows.append(Row.of("the target has", cut(hunk.extra), Style.ADDED))
     message = hunk.operation + (f"; {hunk.note}" if hunk.note else "")
     return Finding("residual", Place(hunk.path, hunk.line or None), message, tuple(rows))
-
-
-def _cut(lines: tuple[str, ...]) -> list[str]:
-    """A reader needs the first lines and the number; the JSON has them all."""
-    if len(lines) <= _MOST_LINES:
-        return list(lines)
-    return [*lines[:_MOST_LINES], f"... {counted(len(lines) - _MOST_LINES, 'more line')}"]
 
 
 def _data(plan: str, done: Replay) -> dict[str, Any]:
@@ -67,7 +60,7 @@ def _data(plan: str, done: Replay) -> dict[str, Any]:
         "target": done.target,
         "reproduces": done.reproduces,
         "files": len(done.outcome.changes),
-        "authored_lines": done.outcome.authored_lines,
+        **authored_data(done.outcome),
         "hunks": [
             {
                 "path": hunk.path,

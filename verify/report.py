@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,6 +20,8 @@ from transforms.errors import Place, Refusal
 from verify.escape import visible
 
 SCHEMA = 1
+_MOST_LINES = 20
+_MOST_BLANK = 2
 EXCERPT_WIDTH = 160  # characters of a source line that are shown; a hostile line may be megabytes
 
 
@@ -111,6 +114,23 @@ Piece = tuple[str, Style]
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Word a count: `1 file`, `2 files`, `2 copies`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def cut(lines: Sequence[str]) -> list[str]:
+    """Keep what a reader needs: the first lines, with blank ones in a row as one, and the number.
+
+    Blank lines are counted, not shown, so that none of them can push the next line out of sight.
+    """
+    shown: list[str] = []
+    for is_blank, run in groupby(lines, key=lambda line: not line.strip()):
+        together = list(run)
+        if is_blank and len(together) > _MOST_BLANK:
+            shown.append(f"... {counted(len(together), 'blank line')}")
+        else:
+            shown += together
+    if len(shown) <= _MOST_LINES:
+        return shown
+    return [*shown[:_MOST_LINES], f"... {counted(len(shown) - _MOST_LINES, 'more line')}"]
 
 
 def listed(counts: Mapping[str, int]) -> str:

@@ -38,7 +38,7 @@ OUTCOME = Outcome(
             ),
         ),
     ),
-    authored=(Authored("pkg/__init__.py", 7, "file"),),
+    authored=(Authored("pkg/__init__.py", "file", tuple(f"line {n}" for n in range(1, 8))),),
     notes=(Note("dynamic import", Place("tool.py", 12), "import_module() takes a variable"),),
     formatted=("isort 7.0.0", "black 26.1.0"),
     formatter_edits={"pkg/new.py": ("black",)},

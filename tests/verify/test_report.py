@@ -57,6 +57,13 @@ Callers
 
 Authored, as the plan has it literally
   pkg/__init__.py: file, 7 lines
+      + line 1
+      + line 2
+      + line 3
+      + line 4
+      + line 5
+      + line 6
+      + line 7
 
 Left alone, for a person to look at
   tool.py:12: dynamic import: import_module() takes a variable
@@ -86,7 +93,15 @@ DATA: dict[str, Any] = {
     "mode": "preview",
     "written": False,
     "authored_lines": 7,
-    "authored": [{"path": "pkg/__init__.py", "lines": 7, "kind": "file"}],
+    "authored": [
+        {
+            "path": "pkg/__init__.py",
+            "lines": 7,
+            "kind": "file",
+            "added": [f"line {n}" for n in range(1, 8)],
+            "removed": [],
+        }
+    ],
     "files": [
         {
             "path": "app.py",

@@ -22,12 +22,12 @@ ENTRIES = 4096
 BYTES = 64 << 20
 
 
-def cache_folder() -> Path:
-    """Give the folder, made if need be: `$REPOT_CACHE`, or `repot` in the platform's cache folder.
+def cache_folder(name: str = "formatters") -> Path:
+    """Give a folder, made if need be: below `$REPOT_CACHE`, or `repot` in the platform's own cache.
 
     Raises `Refusal("formatter-cache")` if it cannot be made or if others can write to it.
     """
-    folder = _place() / "formatters"
+    folder = _place() / name
     try:
         for part in (folder.parent, folder):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -263,7 +263,7 @@ def _file(
         state = "is new" if old is None else "is gone" if new is None else "changed"
         found.observe(path, 1, "file", f"a file that is no Python {state}")
     elif old is None or new is None:
-        found.observe(path, 1, "file", f"a module {'is new' if old is None else 'is gone'}")
+        found.observe(path, 1, "module", f"a module {'is new' if old is None else 'is gone'}")
 
 
 def _judge(

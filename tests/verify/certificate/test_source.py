@@ -68,7 +68,7 @@ WHOLE: dict[str, tuple[Tree, Tree, str, str]] = {
     "a mode changed": ({"m.py": F}, {"m.py!x": F}, CERTIFIED, "mode"),
     "a stub changed": ({"m.pyi": "x"}, {"m.pyi": "y"}, CERTIFIED, "file"),
     "a document changed": ({"a.md": "x"}, {"a.md": "y"}, CERTIFIED, "file"),
-    "an empty module came": ({}, {"m.py": ""}, CERTIFIED, "file"),
+    "an empty module came": ({}, {"m.py": ""}, CERTIFIED, "module"),
 }
 
 

@@ -1,0 +1,62 @@
+"""How authored text is shown: all of it, since it is what no rule stands behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from transforms.errors import Place
+from transforms.outcome import Outcome
+from verify.escape import foreign
+from verify.report import Finding, Row, Section, Style, counted, cut
+
+
+def authored_section(outcome: Outcome) -> Section:
+    """Show every authored line, and what else an edit takes away."""
+    return Section(
+        "Authored, as the plan has it literally",
+        tuple(
+            Finding(
+                "authored",
+                Place(item.path),
+                f"{item.kind}, {counted(item.lines, 'line')}",
+                tuple(_rows(item.removed, item.added)),
+            )
+            for item in outcome.authored
+        ),
+    )
+
+
+def _rows(removed: tuple[str, ...], added: tuple[str, ...]) -> Iterable[Row]:
+    if removed:
+        yield Row.of("", cut(removed), Style.REMOVED)
+    if added:
+        yield Row.of("", cut(added), Style.ADDED)
+    strange = foreign("\n".join(added))
+    if strange:
+        yield Row.of("holds characters outside ASCII", strange, Style.BAD)
+
+
+def authored_words(outcome: Outcome) -> str:
+    """Word the count that every summary gives: `7 authored lines`."""
+    words = counted(outcome.authored_lines, "authored line")
+    if outcome.unwritten_lines:
+        words += f", and {outcome.unwritten_lines:,} taken away by authored edits"
+    return words
+
+
+def authored_data(outcome: Outcome) -> dict[str, Any]:
+    """Give the authored text for programs, whole."""
+    return {
+        "authored_lines": outcome.authored_lines,
+        "authored": [
+            {
+                "path": item.path,
+                "lines": item.lines,
+                "kind": item.kind,
+                "added": list(item.added),
+                "removed": list(item.removed),
+            }
+            for item in outcome.authored
+        ],
+    }

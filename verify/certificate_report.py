@@ -1,0 +1,165 @@
+"""The report of `repot certify`: the verdict, and only the statements worth reading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from transforms.errors import Place
+from verify.certificate import CERTIFIED, RESIDUAL, Certificate, Moved, Residual
+from verify.escape import foreign
+from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, cut, listed
+
+_VERDICTS = {CERTIFIED: Verdict.HOLDS, RESIDUAL: Verdict.DIFFERS}
+_LINE_END = re.compile(r"\r\n|\r|\n")  # where Python ends a line
+_NEAR = 12  # lines between the two sides of one change
+
+# The lines of a file of one side (`base` or `target`), for the residuals that stand in it.
+Texts = Mapping[tuple[str, str], list[str]]
+
+
+def certified(base: str, target: str, certificate: Certificate, texts: Texts) -> Report:
+    """Report a certificate."""
+    return Report(
+        command="certify",
+        verdict=_VERDICTS.get(certificate.verdict, Verdict.UNJUDGED),
+        headline=f"{base} .. {target}",
+        sections=tuple(s for s in sections(certificate, texts) if s.findings),
+        summary=(totals(certificate), verdict_line(certificate)),
+        data=certificate_data(certificate),
+    )
+
+
+def text_lines(data: bytes) -> list[str]:
+    """Split a file as Python counts its lines."""
+    return _LINE_END.split(data.decode("utf-8", "backslashreplace"))
+
+
+def sections(certificate: Certificate, texts: Texts) -> Iterable[Section]:
+    """The findings: what to read first, what is listed last."""
+    residuals = tuple(_residual(group, texts) for group in grouped(certificate.residuals))
+    yield Section("Residual: not part of the move", residuals)
+    yield Section(
+        "Unknown: cannot be judged",
+        tuple(
+            Finding(
+                "unknown",
+                Place(u.path, u.line),
+                u.why + (f" (needs Python {u.needs[0]}.{u.needs[1]})" if u.needs else ""),
+            )
+            for u in certificate.unknowns
+        ),
+    )
+    yield Section("Moved", tuple(map(_moved, certificate.moved)))
+    yield Section("Copied", tuple(map(_moved, certificate.copies)))
+    yield Section("Derived", tuple(map(_moved, certificate.derived)))
+    yield Section(
+        "Observable, though no statement changed",
+        tuple(Finding(o.kind, Place(o.path, o.line), o.what) for o in certificate.observables),
+    )
+
+
+def grouped(residuals: tuple[Residual, ...]) -> Iterator[tuple[Residual, ...]]:
+    """Put the two sides of one changed statement together, base first."""
+    waiting = list(residuals)
+    while waiting:
+        first = waiting.pop(0)
+        twin = waiting[0] if waiting else first
+        if (
+            {first.side, twin.side} == {"base", "target"}
+            and first.kind == twin.kind == "changed"
+            and first.path == twin.path
+            and twin.line - first.line <= _NEAR
+        ):
+            waiting.pop(0)
+            yield (first, twin) if first.side == "base" else (twin, first)
+        else:
+            yield (first,)
+
+
+def _residual(group: tuple[Residual, ...], texts: Texts) -> Finding:
+    """One residual: what is gone, what came, and why it is no move."""
+    last = group[-1]
+    rows = []
+    for item in group:
+        style = Style.ADDED if item.side == "target" else Style.REMOVED
+        lines = texts.get((item.side, item.path), [])
+        shown = [lines[n - 1] for n in item.lines if 0 < n <= len(lines)] or [item.text]
+        if any(shown):
+            rows.append(Row.of("", cut(shown), style))
+        strange = foreign("\n".join(shown)) if item.side == "target" else []
+        if strange:
+            rows.append(Row.of("holds characters outside ASCII", strange, Style.BAD))
+    side = "" if len(group) > 1 else f" ({last.side})"
+    return Finding(last.kind, Place(last.path, last.line), f"{last.why}{side}", tuple(rows))
+
+
+def _moved(item: Moved) -> Finding:
+    source = f"{item.source}:{item.source_line}" if item.source else ""
+    message = f"{item.symbol}, from {source}" if source else item.symbol
+    return Finding("moved", Place(item.destination, item.destination_line), message)
+
+
+def totals(certificate: Certificate) -> str:
+    """One line of counts."""
+    parts = {
+        "moved": len(certificate.moved),
+        "copied": len(certificate.copies),
+        "laid out anew": certificate.relaid,
+    }
+    read = f"{counted(certificate.added_lines, 'added line')} and "
+    read += f"{counted(certificate.removed_lines, 'removed line')} to read"
+    return f"Statements: {listed({k: n for k, n in parts.items() if n}) or 'none moved'}; {read}."
+
+
+def verdict_line(certificate: Certificate) -> str:
+    """The verdict in words."""
+    if certificate.verdict == CERTIFIED:
+        others = sum(o.kind == "file" for o in certificate.observables)
+        if not others:
+            return "CERTIFIED: nothing but the move."
+        return (
+            f"CERTIFIED: nothing but the move in Python; {counted(others, 'other file')} changed."
+        )
+    if certificate.verdict == RESIDUAL:
+        return f"RESIDUAL: {counted(len(certificate.residuals), 'statement')} to read."
+    return f"UNKNOWN: {counted(len(certificate.unknowns), 'place')} cannot be judged."
+
+
+def certificate_data(certificate: Certificate) -> dict[str, Any]:
+    """The certificate for programs."""
+
+    def moved(items: Iterable[Moved]) -> list[dict[str, Any]]:
+        return [
+            {
+                "symbol": item.symbol,
+                "from": {"path": item.source, "line": item.source_line},
+                "to": {"path": item.destination, "line": item.destination_line},
+            }
+            for item in items
+        ]
+
+    return {
+        "verdict": certificate.verdict,
+        "added_lines": certificate.added_lines,
+        "removed_lines": certificate.removed_lines,
+        "relaid": certificate.relaid,
+        "moved": moved(certificate.moved),
+        "copies": moved(certificate.copies),
+        "derived": moved(certificate.derived),
+        "residuals": [
+            {"path": r.path, "line": r.line, "side": r.side, "kind": r.kind, "why": r.why,
+             "text": r.text, "lines": list(r.lines)}
+            for r in certificate.residuals
+        ],
+        "unknowns": [
+            {"path": u.path, "line": u.line, "why": u.why, "needs": u.needs}
+            for u in certificate.unknowns
+        ],
+        "observables": [
+            {"path": o.path, "line": o.line, "kind": o.kind, "what": o.what}
+            for o in certificate.observables
+        ],
+        "counts": dict(certificate.counts),
+    }  # fmt: skip

@@ -1,0 +1,57 @@
+"""Two commits, as the certificate kernel takes them: what differs, and a view of all the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from transforms.changes import EXECUTABLE, REGULAR
+from transforms.tree import GitTree
+from verify.certificate import Certificate, certify
+from verify.certificate_report import Texts, text_lines
+from verify.ranges import blobs, differing
+
+
+class SharedFiles:
+    """The regular files that two commits have in common, read from one of them as needed."""
+
+    def __init__(self, tree: GitTree, changed: Collection[str]) -> None:
+        self._tree = tree
+        apart = set(changed)
+        self._paths = [
+            path
+            for path, mode in tree.entries().items()
+            if path not in apart and mode in (REGULAR, EXECUTABLE)
+        ]
+
+    def paths(self) -> Collection[str]:
+        """List all of them."""
+        return self._paths
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        """Read some of them, in one batch."""
+        return self._tree.read_many(paths)
+
+    def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
+        """List those among `paths` whose bytes match."""
+        return self._tree.search(needle, paths)
+
+
+def certify_commits(base: GitTree, target: GitTree) -> Certificate:
+    """Judge what changed from `base` to `target`, as one change; no plan takes part."""
+    changed = differing(base, target)
+    before, after = (
+        {path: (blob.data, blob.mode) for path, blob in blobs(tree, changed).items()}
+        for tree in (base, target)
+    )
+    return certify(before, after, SharedFiles(target, changed))
+
+
+def residual_texts(base: GitTree, target: GitTree, certificate: Certificate) -> Texts:
+    """Read the lines of the files that hold residuals, by side and path."""
+    texts = {}
+    for side, tree in (("base", base), ("target", target)):
+        paths = sorted({r.path for r in certificate.residuals if r.side == side and r.lines})
+        for path, blob in blobs(tree, paths).items():
+            texts[side, path] = text_lines(blob.data)
+    return texts

@@ -1,0 +1,98 @@
+"""The report of `repot chain`: one verdict a commit, and for a red one where it differs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from transforms.errors import Place
+from verify.chain import NOT_PROVED, PROVED, UNREAD, Link, Spot
+from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
+
+_MOST_SPOTS = 8
+
+
+def chained(base: str, head: str, links: tuple[Link, ...], *, strict: bool) -> Report:
+    """Report a chain. `strict`: a commit for human eyes fails it too."""
+    red = [link for link in links if link.is_red]
+    unread = [link for link in links if link.judgement.verdict == UNREAD]
+    counts = listed(Counter(link.judgement.verdict for link in links))
+    total = f"{counted(len(links), 'commit')}: {counts}."
+    return Report(
+        command="chain",
+        verdict=_verdict(red, unread if strict else []),
+        headline=f"{base} .. {head}",
+        sections=(Section("Commits, oldest first", tuple(map(_finding, links))),),
+        summary=(total, _result(red, unread if strict else [])),
+        data={"commits": [_data(link) for link in links], "strict": strict},
+    )
+
+
+def empty_chain(base: str, head: str) -> Report:
+    """Report a range without commits: nothing is wrong with it, and nothing was judged."""
+    return Report(
+        command="chain",
+        verdict=Verdict.HOLDS,
+        headline=f"{base} .. {head}",
+        summary=("The range is empty: no commit was judged.",),
+        data={"commits": []},
+    )
+
+
+def _verdict(red: list[Link], unread: list[Link]) -> Verdict:
+    if red and all(link.judgement.unjudged for link in red) and not unread:
+        return Verdict.UNJUDGED
+    return Verdict.DIFFERS if red or unread else Verdict.HOLDS
+
+
+def _result(red: list[Link], unread: list[Link]) -> str:
+    if red:
+        return f"RED: {', '.join(link.commit[:12] for link in red)}."
+    if unread:
+        return f"RED by --strict: {counted(len(unread), 'commit')} for human eyes."
+    return "GREEN: every claimed move is proved."
+
+
+def _finding(link: Link) -> Finding:
+    judgement = link.judgement
+    rows = [Row.of("", _words(link), Style.BAD if link.is_red else Style.PLAIN)]
+    if judgement.verdict == NOT_PROVED and judgement.differs:
+        rows.append(Row.of("differs at", _spots(judgement.differs)))
+    elif judgement.residuals and judgement.verdict in (PROVED, NOT_PROVED):
+        rows.append(Row.of("to read", _spots(judgement.residuals)))
+    return Finding(judgement.verdict, Place(link.commit[:12]), link.subject, tuple(rows))
+
+
+def _words(link: Link) -> Iterator[str]:
+    """The verdict, why, and what was measured."""
+    judgement = link.judgement
+    yield f"{judgement.verdict}: {judgement.reason}"
+    if link.plan and judgement.certificate:
+        yield f"{link.plan}: {counted(judgement.authored_lines, 'authored line')}"
+        yield (
+            f"{judgement.certificate}: {counted(judgement.added_lines, 'added line')} and "
+            f"{counted(judgement.removed_lines, 'removed line')} beside the move"
+        )
+    if judgement.lines:
+        yield (
+            f"{judgement.traced}/{judgement.lines} lines traced past the move, "
+            f"{judgement.strict} to the sources alone"
+        )
+
+
+def _spots(spots: tuple[Spot, ...]) -> list[str]:
+    shown = [f"{Place(spot.path, spot.line or None)}: {spot.why}" for spot in spots[:_MOST_SPOTS]]
+    if len(spots) > _MOST_SPOTS:
+        shown.append(f"... {counted(len(spots) - _MOST_SPOTS, 'more place')}")
+    return shown
+
+
+def _data(link: Link) -> dict[str, object]:
+    return {
+        "commit": link.commit,
+        "subject": link.subject,
+        "plan": link.plan,
+        "red": link.is_red,
+        **asdict(link.judgement),
+    }

@@ -1,0 +1,73 @@
+"""`repot chain`: every commit of a range, each judged by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from verify import console
+from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.console import Output
+from verify.report import Report
+
+HELP = """Judge every commit of BASE..HEAD.
+
+A commit with a `Mechanical-Move: PLAN` trailer is replayed against its own parent, with the plan
+read from that parent, then certified and blamed. One without is certified by itself, and listed
+for human eyes if it is no pure move. Nothing from the range is run.
+
+\b
+Examples:
+  repot chain main..HEAD
+  repot chain origin/main..HEAD --strict --jobs 4
+
+\b
+Exit codes:
+  0  every claimed move is proved; commits that claim none are listed
+  1  red: a claimed move is not proved, or a trailer is faulty; with --strict also
+     a commit for human eyes
+  2  it could not be judged: a refusal, missing history
+  3  a fault of Repot
+"""
+
+
+def chain(
+    commits: Annotated[str, typer.Argument(metavar="BASE..HEAD", help="The range of commits.")],
+    repo: Repo = Path(),
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=0, metavar="N", help="Processes; 0 is one a core.")
+    ] = 0,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail on commits that are for human eyes, too.")
+    ] = False,
+    cache: Annotated[
+        bool, typer.Option("--cache/--no-cache", help="Keep verdicts in the user's cache folder.")
+    ] = True,
+    json: Json = None,
+    verbose: Verbose = False,
+    traceback: Traceback = False,
+) -> None:
+    """Read the command line, then judge."""
+    output = Output(json=json, verbose=verbose, traceback=traceback)
+    conclude("chain", output, lambda: _run(commits, repo, jobs, strict=strict, cache=cache))
+
+
+def _run(commits: str, repo: Path, jobs: int, *, strict: bool, cache: bool) -> Report:
+    from transforms.tree import GitTree
+    from verify.chain import judge_chain
+    from verify.chain_report import chained, empty_chain
+    from verify.ranges import open_range, parse_range
+    from verify.verdict_cache import VerdictCache
+
+    base, head = parse_range(commits)
+    if GitTree(repo, base).commit == GitTree(repo, head).commit:
+        return empty_chain(base, head)
+    before, after = open_range(repo, base, head)
+    kept = VerdictCache() if cache else None
+    with console.progress("judging"):
+        links = judge_chain(repo, before, after, jobs=jobs, cache=kept)
+    if kept is not None:
+        kept.prune()
+    return chained(before.commit, after.commit, links, strict=strict)

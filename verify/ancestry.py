@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -168,32 +168,3 @@ def _narrow(
         return sum(origin is not None for origin in blame.lines(names[path]))
 
     return count
-
-
-def by_statement(texts: Mapping[str, bytes]) -> Explain:
-    """Explain a line by its statement: an import, a helper, layout, or other text."""
-    import ast
-
-    rows: dict[str, dict[int, str]] = {}
-    for path, data in texts.items():
-        known = rows.setdefault(path, {})
-        try:
-            tree = ast.parse(data)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                    known[line] = "derived import"
-        for statement in tree.body:
-            if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.If, ast.Try)):
-                for line in range(statement.lineno, (statement.end_lineno or 0) + 1):
-                    known.setdefault(line, "copied helper")
-
-    def explain(path: str, line: int) -> str:
-        text = texts[path].split(b"\n")[line - 1]
-        if not text.strip():
-            return "layout"
-        return rows.get(path, {}).get(line, "other text")
-
-    return explain

@@ -79,7 +79,9 @@ def measure(
 ) -> Ancestry:
     """Blame every destination. Raises `Refusal` where history is missing."""
     with Scratch(target.repository) as scratch:
-        squashed = scratch.commit(f"{target.tree_id()}", [scratch.commit(base.tree_id())])
+        before, after = base.tree_id(), target.tree_id()
+        scratch.unpack(before, after)
+        squashed = scratch.commit(after, [scratch.commit(before)])
         wide = _Blame(scratch, squashed)
         narrow = _narrow(scratch, base, target, sources, destinations)
         workers = jobs or os.cpu_count() or 1

@@ -79,6 +79,15 @@ def test_several_commits_are_squashed(tmp_path: Path) -> None:
     assert (found.lines, found.traced) == (13, 13)
 
 
+def test_files_too_large_to_unpack_are_blamed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, target = moved_class(History(tmp_path))
+    plain = measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"])
+    monkeypatch.setattr("verify.scratch._MOST_UNPACKED", 0)
+    assert measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"]) == plain
+
+
 @pytest.mark.history
 @pytest.mark.parametrize(
     ("repository", "base", "target", "names", "figures", "strict"),

@@ -445,7 +445,10 @@ def _futures(judge: Judge, new: Module) -> None:
                 why = f"`from __future__ import {name}` {state} in force here"
                 if name in _SETTLED:
                     judge.found.observe(new.path, unit.first, "future", f"{why}, for Python 2")
-                elif name not in theirs or judge.facts(new, unit).annotated:
+                elif name == "annotations" and not judge.facts(new, unit).annotated:
+                    if name not in theirs:
+                        judge.found.observe(new.path, unit.first, "future", f"{why}, unused")
+                else:
                     judge.residual("target", new.source, unit.first, "future", why)
     if new.path in judge.old:
         known = set(judge.old[new.path].source.futures)

@@ -6,11 +6,9 @@ parent: so proofs survive a rebase, and a commit cannot choose what it is judged
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 
 from transforms.changes import EXECUTABLE, REGULAR
@@ -26,6 +24,7 @@ from verify.moved_names import find_moved
 from verify.replay import replay
 from verify.trailers import Trailer, read_trailer
 from verify.verdict_cache import VerdictCache
+from verify.workers import shared
 
 PROVED = "proved"  # a claimed move that its plan reproduces
 NOT_PROVED = "not proved"  # a claimed move that differs, or that could not be judged
@@ -109,7 +108,8 @@ def judge_chain(
             waiting.append(commit)
         else:
             known[commit.id] = found
-    for commit, judgement in zip(waiting, _judged(repo, waiting, jobs), strict=True):
+    judged = shared(partial(judge_commit, repo.resolve()), waiting, jobs)
+    for commit, judgement in zip(waiting, judged, strict=True):
         known[commit.id] = judgement
         if cache is not None and not judgement.unjudged:
             cache.put(keys[commit.id], judgement)
@@ -153,16 +153,6 @@ def _told_by_the_commit(
         what = {UNREAD: "a first commit", MERGE: "a merge", EMPTY: "an empty commit"}
         return Judgement(FAULTY, f"{what[at_once.verdict]} claims to be a mechanical move")
     return at_once
-
-
-def _judged(repo: Path, waiting: Sequence[Commit], jobs: int) -> Iterator[Judgement]:
-    workers = min(jobs or os.cpu_count() or 1, len(waiting))
-    if workers <= 1:
-        yield from (judge_commit(repo, commit) for commit in waiting)
-        return
-    # Fresh processes: a fork would share this one's threads and open pipes.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(judge_commit, [repo] * len(waiting), waiting)
 
 
 def judge_commit(repo: Path, commit: Commit) -> Judgement:

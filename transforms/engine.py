@@ -426,6 +426,12 @@ class _Engine:
         )
 
     def _authored(self) -> Iterator[Authored]:
+        headed: set[str] = set()  # of several headers for one module the first is written
+        for group in self.move.groups:
+            rows = group.spec.header_rows()
+            if rows and group.located.path not in headed:
+                headed.add(group.located.path)
+                yield Authored(group.located.path, "header", rows)
         for file in self.plan.files:
             yield Authored(path_of_new(file, self.plan, self.names), "file", file.rows())
         for edit in self.plan.edits:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 from transforms.errors import Place, Refusal
 from transforms.git import GitError, MissingObjectError
+from transforms.parsing import parse
+from transforms.paths import to_bytes
 from transforms.tree import GitTree
 from verify.scratch import Scratch
 
@@ -121,7 +123,7 @@ class _Blame:
         try:
             printed = self.scratch.repository.run(
                 "blame", "-C", "-C", "-C", "--line-porcelain", "--no-progress",
-                f"{self.commit}^..{self.commit}", "--", path,
+                f"{self.commit}^..{self.commit}", "--", os.fsdecode(to_bytes(path)),
             )  # fmt: skip
         except (GitError, MissingObjectError) as error:
             raise Refusal(
@@ -178,8 +180,8 @@ def by_statement(texts: Mapping[str, bytes]) -> Explain:
     for path, data in texts.items():
         known = rows.setdefault(path, {})
         try:
-            tree = ast.parse(data)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = parse(data, path)
+        except Refusal:
             continue
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -6,6 +6,7 @@ parent: so proofs survive a rebase, and a commit cannot choose what it is judged
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +15,7 @@ from pathlib import Path
 from transforms.changes import EXECUTABLE, REGULAR
 from transforms.errors import Refusal
 from transforms.formatters import no_formatters, repository_formatters
+from transforms.paths import to_bytes
 from transforms.plan import Plan, parse_plan
 from transforms.tree import GitTree
 from verify.ancestry import by_statement, measure
@@ -232,5 +234,6 @@ def _plan_fault(parent: GitTree, tree: GitTree, path: str) -> str | None:
 
 def _entry(head: GitTree, commit: str, path: str) -> str:
     """What a commit has at a path: mode and id, as a key; empty where it has nothing."""
-    printed = head.repository.run("ls-tree", "-z", "--full-tree", commit, "--", path)
+    name = os.fsdecode(to_bytes(path))  # as bytes under any locale
+    printed = head.repository.run("ls-tree", "-z", "--full-tree", commit, "--", name)
     return printed.partition(b"\t")[0].decode("ascii", "replace")

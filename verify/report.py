@@ -116,8 +116,10 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def cut(lines: Sequence[str]) -> list[str]:
+def cut(lines: Sequence[str], most: int | None = _MOST_LINES) -> list[str]:
     """Keep what a reader needs: the first lines, with blank ones in a row as one, and the number.
+
+    All lines are kept where `most` is None.
 
     Blank lines are counted, not shown, so that none of them can push the next line out of sight.
     """
@@ -128,9 +130,9 @@ def cut(lines: Sequence[str]) -> list[str]:
             shown.append(f"... {counted(len(together), 'blank line')}")
         else:
             shown += together
-    if len(shown) <= _MOST_LINES:
+    if most is None or len(shown) <= most:
         return shown
-    return [*shown[:_MOST_LINES], f"... {counted(len(shown) - _MOST_LINES, 'more line')}"]
+    return [*shown[:most], f"... {counted(len(shown) - most, 'more line')}"]
 
 
 def listed(counts: Mapping[str, int]) -> str:
@@ -212,7 +214,9 @@ def to_json(report: Report, *, timings: bool = False) -> str:
     }
     if timings:
         document["seconds"] = {name: round(seconds, 6) for name, seconds in report.timings}
-    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+    text = json.dumps(document, indent=2, sort_keys=True)
+    # Printed, it may come to stand in a log whose reader obeys `##[...]`.
+    return text.replace("##", "#\\u0023") + "\n"
 
 
 def to_text(report: Report, *, timings: bool = False) -> str:

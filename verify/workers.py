@@ -26,9 +26,8 @@ def shared(work: Callable[[_Item], _Result], items: Sequence[_Item], jobs: int) 
     here = Path.cwd()
     # Fresh processes: a fork would share this one's threads and open pipes.
     context = get_context("spawn")
-    with _elsewhere(here):
-        with ProcessPoolExecutor(workers, context, os.chdir, (here,)) as pool:
-            return list(pool.map(work, items))
+    with _elsewhere(here), ProcessPoolExecutor(workers, context, os.chdir, (here,)) as pool:
+        return list(pool.map(work, items))
 
 
 @contextmanager

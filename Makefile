@@ -16,7 +16,7 @@ help:
 	@echo "make transform   split a real module of SGLang from its plan, and check the result"
 	@echo "make test        run the tests (ARGS='-k word' chooses some)"
 	@echo "make lint        Ruff, its formatter, and mypy"
-	@echo "make bench       measure the mover beside rope"
+	@echo "make bench       measure the mover beside rope, the judge beside git blame"
 	@echo "make clean       remove the environment, caches and build/"
 
 transform: $(VENV)/base.stamp
@@ -32,6 +32,7 @@ lint: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	@$(PY) -m benchmarks.transforms $(ARGS)
+	@$(PY) -m benchmarks.verify
 
 clean:
 	rm -rf "$(VENV)" build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

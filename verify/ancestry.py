@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from transforms.errors import Place, Refusal
 from transforms.git import GitError, MissingObjectError
-from transforms.parsing import parse
 from transforms.paths import to_bytes
 from transforms.tree import GitTree
 from verify.scratch import Scratch
@@ -81,7 +80,9 @@ def measure(
 ) -> Ancestry:
     """Blame every destination. Raises `Refusal` where history is missing."""
     with Scratch(target.repository) as scratch:
-        squashed = scratch.commit(f"{target.tree_id()}", [scratch.commit(base.tree_id())])
+        before, after = base.tree_id(), target.tree_id()
+        scratch.unpack(before, after)
+        squashed = scratch.commit(after, [scratch.commit(before)])
         wide = _Blame(scratch, squashed)
         narrow = _narrow(scratch, base, target, sources, destinations)
         workers = jobs or os.cpu_count() or 1
@@ -170,32 +171,3 @@ def _narrow(
         return sum(origin is not None for origin in blame.lines(names[path]))
 
     return count
-
-
-def by_statement(texts: Mapping[str, bytes]) -> Explain:
-    """Explain a line by its statement: an import, a helper, layout, or other text."""
-    import ast
-
-    rows: dict[str, dict[int, str]] = {}
-    for path, data in texts.items():
-        known = rows.setdefault(path, {})
-        try:
-            tree = parse(data, path)
-        except Refusal:
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                    known[line] = "derived import"
-        for statement in tree.body:
-            if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.If, ast.Try)):
-                for line in range(statement.lineno, (statement.end_lineno or 0) + 1):
-                    known.setdefault(line, "copied helper")
-
-    def explain(path: str, line: int) -> str:
-        text = texts[path].split(b"\n")[line - 1]
-        if not text.strip():
-            return "layout"
-        return rows.get(path, {}).get(line, "other text")
-
-    return explain

@@ -141,7 +141,7 @@ def certificate_data(certificate: Certificate) -> dict[str, Any]:
         ]
 
     return {
-        "verdict": certificate.verdict,
+        "certificate": certificate.verdict,
         "added_lines": certificate.added_lines,
         "removed_lines": certificate.removed_lines,
         "relaid": certificate.relaid,

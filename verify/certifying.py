@@ -9,7 +9,7 @@ from transforms.changes import EXECUTABLE, REGULAR
 from transforms.tree import GitTree
 from verify.certificate import Certificate, certify
 from verify.certificate_report import Texts, text_lines
-from verify.ranges import blobs, differing
+from verify.ranges import differing, entries_at
 
 
 class SharedFiles:
@@ -41,7 +41,7 @@ def certify_commits(base: GitTree, target: GitTree) -> Certificate:
     """Judge what changed from `base` to `target`, as one change; no plan takes part."""
     changed = differing(base, target)
     before, after = (
-        {path: (blob.data, blob.mode) for path, blob in blobs(tree, changed).items()}
+        {path: (entry.data, entry.mode) for path, entry in entries_at(tree, changed).items()}
         for tree in (base, target)
     )
     return certify(before, after, SharedFiles(target, changed))
@@ -52,6 +52,6 @@ def residual_texts(base: GitTree, target: GitTree, certificate: Certificate) -> 
     texts = {}
     for side, tree in (("base", base), ("target", target)):
         paths = sorted({r.path for r in certificate.residuals if r.side == side and r.lines})
-        for path, blob in blobs(tree, paths).items():
-            texts[side, path] = text_lines(blob.data)
+        for path, entry in entries_at(tree, paths).items():
+            texts[side, path] = text_lines(entry.data)
     return texts

@@ -14,16 +14,13 @@ from pathlib import Path
 
 from transforms.changes import EXECUTABLE, REGULAR
 from transforms.errors import Refusal
-from transforms.formatters import no_formatters, repository_formatters
 from transforms.paths import to_bytes
-from transforms.plan import Plan, parse_plan
+from transforms.plan import parse_plan
 from transforms.tree import GitTree
-from verify.ancestry import by_statement, measure
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate
 from verify.certifying import certify_commits
 from verify.commits import Commit, commits_between, read_commits
-from verify.moved_names import find_moved
-from verify.replay import replay
+from verify.judging import prove
 from verify.trailers import Trailer, read_trailer
 from verify.verdict_cache import VerdictCache
 from verify.workers import shared
@@ -110,7 +107,7 @@ def judge_chain(
             waiting.append(commit)
         else:
             known[commit.id] = found
-    judged = shared(partial(judge_commit, repo.resolve()), waiting, jobs)
+    judged = shared(partial(judge_commit, repo.resolve()), waiting, jobs) if waiting else []
     for commit, judgement in zip(waiting, judged, strict=True):
         known[commit.id] = judgement
         if cache is not None and not judgement.unjudged:
@@ -187,26 +184,20 @@ def _judge_claim(parent: GitTree, tree: GitTree, path: str) -> Judgement:
     if fault is not None:
         return Judgement(FAULTY, fault)
     try:
-        plan = parse_plan(parent.read(path), path)
-        judgement = _replayed(plan, parent, tree)
+        proof = prove(parse_plan(parent.read(path), path), parent, tree)
     except Refusal as refusal:
         return Judgement(NOT_PROVED, f"its plan is refused: {refusal}", unjudged=True)
-    judgement = _with_certificate(judgement, certify_commits(parent, tree))
-    moved = find_moved(parent, tree)
-    texts = tree.read_many(moved.destinations)
-    ancestry = measure(parent, tree, moved.sources, moved.destinations, by_statement(texts))
-    return replace(judgement, lines=ancestry.lines, traced=ancestry.traced, strict=ancestry.strict)
-
-
-def _replayed(plan: Plan, parent: GitTree, tree: GitTree) -> Judgement:
-    formatters = no_formatters() if plan.formatters == "none" else repository_formatters(parent)
-    done = replay(plan, parent, tree, formatters)
-    authored = done.outcome.authored_lines
-    if done.reproduces:
-        return Judgement(PROVED, "its plan reproduces it exactly", authored_lines=authored)
-    spots = tuple(Spot(hunk.path, hunk.line, "target", hunk.operation) for hunk in done.hunks)
-    reason = "it differs from what its plan gives"
-    return Judgement(NOT_PROVED, reason, authored_lines=authored, differs=spots)
+    hunks, ancestry = proof.replay.hunks, proof.ancestry
+    judgement = Judgement(
+        NOT_PROVED if hunks else PROVED,
+        "it differs from what its plan gives" if hunks else "its plan reproduces it exactly",
+        authored_lines=proof.replay.outcome.authored_lines,
+        differs=tuple(Spot(hunk.path, hunk.line, "target", hunk.operation) for hunk in hunks),
+        lines=ancestry.lines,
+        traced=ancestry.traced,
+        strict=ancestry.strict,
+    )
+    return _with_certificate(judgement, proof.certificate)
 
 
 def _with_certificate(judgement: Judgement, certificate: Certificate) -> Judgement:

@@ -7,11 +7,15 @@ chooses the files whose ancestry is measured; it proves nothing.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from transforms.errors import Refusal
 from transforms.parsing import parse
 from transforms.tree import GitTree
+from verify.ancestry import Ancestry, measure
+from verify.certificate import Certificate
+from verify.explaining import explainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,15 @@ class MovedFiles:
 
     sources: tuple[str, ...]
     destinations: tuple[str, ...]
+
+
+def measure_move(
+    base: GitTree, target: GitTree, certificate: Callable[[], Certificate]
+) -> Ancestry:
+    """Measure the ancestry of every file that a change moved code to."""
+    moved = find_moved(base, target)
+    explain = explainer(target.read_many(moved.destinations), certificate)
+    return measure(base, target, moved.sources, moved.destinations, explain)
 
 
 def find_moved(base: GitTree, target: GitTree) -> MovedFiles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from transforms.changes import SUBMODULE, Blob
@@ -68,15 +69,25 @@ def differing(before: GitTree, after: GitTree) -> list[str]:
     )
 
 
-def blobs(tree: GitTree, paths: list[str]) -> dict[str, Blob]:
-    """Read those of `paths` that the commit has, in one batch.
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a commit has at a path; a submodule's bytes are the id of the commit it points to."""
 
-    A submodule has no bytes; the commit that it points to stands for them.
-    """
+    data: bytes
+    mode: int
+
+    @property
+    def binary(self) -> bool:
+        """Whether git would take it for binary."""
+        return self.mode != SUBMODULE and Blob(self.data, self.mode).binary
+
+
+def entries_at(tree: GitTree, paths: list[str]) -> dict[str, Entry]:
+    """Read those of `paths` that the commit has, in one batch."""
     entries, ids = tree.entries(), tree.ids()
     here = [path for path in paths if path in entries]
     data = tree.read_many([path for path in here if entries[path] != SUBMODULE])
     return {
-        path: Blob(data[path] if path in data else ids[path].encode(), entries[path])
+        path: Entry(data[path] if path in data else ids[path].encode(), entries[path])
         for path in here
     }

@@ -16,7 +16,7 @@ from transforms.formatters import Formatters
 from transforms.outcome import Outcome
 from transforms.plan import Plan
 from transforms.tree import GitTree
-from verify.ranges import blobs, differing
+from verify.ranges import Entry, differing, entries_at
 
 NOT_IN_THE_PLAN = "not in the plan"
 _CONTEXT = 0
@@ -59,15 +59,19 @@ def replay(plan: Plan, base: GitTree, target: GitTree, formatters: Formatters) -
     given: dict[str, Blob | None] = dict(outcome.changes.after())
     changed = differing(base, target)
     paths = sorted({*changed, *given})
-    had, wanted = blobs(base, [path for path in paths if path not in given]), blobs(target, paths)
+    had, wanted = entries_at(base, paths), entries_at(target, paths)
     hunks: list[Hunk] = []
     operations = operations_by_path(outcome)
     for path in paths:
-        have, want = given[path] if path in given else had.get(path), wanted.get(path)
+        have, want = _entry(given[path]) if path in given else had.get(path), wanted.get(path)
         if have != want:
             operation = operations.get(path, NOT_IN_THE_PLAN)
             hunks += _hunks(path, have, want, operation, outcome)
     return Replay(base.commit, target.commit, outcome, len(changed), tuple(hunks))
+
+
+def _entry(blob: Blob | None) -> Entry | None:
+    return None if blob is None else Entry(blob.data, blob.mode)
 
 
 def operations_by_path(outcome: Outcome) -> dict[str, str]:
@@ -90,7 +94,7 @@ def operations_by_path(outcome: Outcome) -> dict[str, str]:
 
 
 def _hunks(
-    path: str, have: Blob | None, want: Blob | None, operation: str, outcome: Outcome
+    path: str, have: Entry | None, want: Entry | None, operation: str, outcome: Outcome
 ) -> Iterator[Hunk]:
     if have is None or want is None:
         note = "the target lacks the file" if want is None else "the plan does not create the file"
@@ -119,5 +123,5 @@ def _hunks(
             yield Hunk(path, j1 + 1, operation, mine[i1:i2], theirs[j1:j2], note)
 
 
-def _lines(blob: Blob) -> tuple[str, ...]:
+def _lines(blob: Entry) -> tuple[str, ...]:
     return tuple(blob.data.decode("utf-8", "backslashreplace").splitlines())

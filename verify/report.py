@@ -204,13 +204,13 @@ _PACKAGES = {"transforms", "verify"}
 def to_json(report: Report, *, timings: bool = False) -> str:
     """Render for programs: sorted keys, ASCII only, the same bytes for the same result."""
     document: dict[str, Any] = {
+        **report.data,
         "schema": SCHEMA,
         "command": report.command,
         "verdict": report.verdict.value,
         "exit_code": report.exit_code,
         "headline": report.headline,
         "summary": list(report.summary),
-        **report.data,
     }
     if timings:
         document["seconds"] = {name: round(seconds, 6) for name, seconds in report.timings}

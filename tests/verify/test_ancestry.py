@@ -10,7 +10,9 @@ import pytest
 from tests.verify.histories import AFTER, BEFORE, History
 from transforms.tree import GitTree
 from verify import cli
-from verify.ancestry import Ancestry, by_statement, measure
+from verify.ancestry import Ancestry, measure
+from verify.certifying import certify_commits
+from verify.explaining import explainer
 
 _LONG = "\n".join(f"    value_{n} = 'a line that git can follow, number {n}'" for n in range(12))
 _CLASS = f"class Money:\n{_LONG}\n"
@@ -18,16 +20,19 @@ _CLASS = f"class Money:\n{_LONG}\n"
 
 def measured(repo: Path, base: str, target: str, sources: list[str], moved: list[str]) -> Ancestry:
     before, after = GitTree(repo, base), GitTree(repo, target)
-    return measure(before, after, sources, moved, by_statement(after.read_many(moved)), jobs=2)
+    explain = explainer(after.read_many(moved), lambda: certify_commits(before, after))
+    return measure(before, after, sources, moved, explain, jobs=2)
 
 
 def moved_class(history: History) -> tuple[str, str]:
-    base = history.commit({**BEFORE, "shop/orders.py": f"import os\n\n\n{_CLASS}\n\nx = os\n"})
+    moving = f"{_CLASS}    kind = re\n"
+    orders = f"import os\nimport re\n\n\n{moving}\n\nx = os\n"
+    base = history.commit({**BEFORE, "shop/orders.py": orders})
     target = history.commit(
         {
             **AFTER,
             "shop/orders.py": "import os\n\nx = os\n",
-            "shop/money.py": f"import re\n{_CLASS}",
+            "shop/money.py": f"import re\n{moving}",
         }
     )
     return base, target
@@ -38,8 +43,8 @@ def test_moved_lines_are_traced_and_the_others_explained(tmp_path: Path) -> None
     base, target = moved_class(history)
     found = measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"])
     file = found.files[0]
-    assert (file.lines, file.traced, file.strict) == (14, 13, 13)
-    assert file.origins == (("shop/orders.py", 13),)
+    assert (file.lines, file.traced, file.strict) == (15, 14, 14)
+    assert file.origins == (("shop/orders.py", 14),)
     assert [(line.line, line.operation) for line in file.untraced] == [(1, "derived import")]
 
 
@@ -72,6 +77,15 @@ def test_several_commits_are_squashed(tmp_path: Path) -> None:
     target = history.commit({**BEFORE, "shop/orders.py": "", "shop/money.py": _CLASS})
     found = measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"])
     assert (found.lines, found.traced) == (13, 13)
+
+
+def test_files_too_large_to_unpack_are_blamed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, target = moved_class(History(tmp_path))
+    plain = measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"])
+    monkeypatch.setattr("verify.scratch._MOST_UNPACKED", 0)
+    assert measured(tmp_path, base, target, ["shop/orders.py"], ["shop/money.py"]) == plain
 
 
 @pytest.mark.history
@@ -128,7 +142,7 @@ def test_the_command_finds_the_files_and_prints_both_figures(
     base, target = moved_class(History(tmp_path))
     assert cli.run(["blame", f"{base}..{target}", "--repo", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "shop/money.py: 13/14 traced, 13 to the sources alone" in out
+    assert "shop/money.py: 14/15 traced, 14 to the sources alone" in out
     assert "line 1: derived import" in out
 
 

@@ -38,6 +38,10 @@ class GitTree(Tree):
         self._kept: dict[str, bytes] = {}
         self._kept_bytes = 0
 
+    def again(self) -> GitTree:
+        """Give the same commit for another thread: an instance keeps what it reads."""
+        return GitTree(self.repository.top or self.repository.git_dir, self.commit)
+
     def entries(self) -> Mapping[str, int]:
         """Give each path's mode in the commit."""
         if self._modes is None:

@@ -33,8 +33,8 @@ Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has th
 CERTIFIED, RESIDUAL, UNKNOWN = "CERTIFIED", "RESIDUAL", "UNKNOWN"
 _REGULAR = {0o100644, 0o100755}
 _BINARY = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
-_CONFIGURATION = (".toml", ".cfg", ".ini")  # entry points live there
-_PROSE = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".pyi", ".ipynb")
+_CONFIGURATION = ("pyproject.toml", ".cfg", ".ini")  # entry points live there
+_PROSE = (".toml", ".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".pyi", ".ipynb")
 _MOST_TEXT = 160  # characters of an excerpt
 
 

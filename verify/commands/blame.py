@@ -44,14 +44,12 @@ def blame(
 
 
 def _run(commits: str, repo: Path) -> Report:
-    from verify.ancestry import by_statement, measure
     from verify.ancestry_report import blamed
-    from verify.moved_names import find_moved
+    from verify.certifying import certify_commits
+    from verify.moved_names import measure_move
     from verify.ranges import open_range, parse_range
 
     base, target = open_range(repo, *parse_range(commits))
     with console.progress("blaming"):
-        moved = find_moved(base, target)
-        texts = target.read_many(moved.destinations)
-        ancestry = measure(base, target, moved.sources, moved.destinations, by_statement(texts))
+        ancestry = measure_move(base, target, lambda: certify_commits(base, target))
     return blamed(base.commit, target.commit, ancestry)

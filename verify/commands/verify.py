@@ -46,8 +46,8 @@ def verify(
 
 
 def _run(path: Path, repo: Path, base: str, target: str) -> Report:
-    from transforms import formatters
     from transforms.plan import load_plan
+    from verify.judging import formatters_of
     from verify.ranges import open_range
     from verify.replay import replay
     from verify.replay_report import replayed
@@ -55,9 +55,5 @@ def _run(path: Path, repo: Path, base: str, target: str) -> Report:
     plan = load_plan(path)
     with console.progress(f"{path.name}: replaying"):
         before, after = open_range(repo, base, target)
-        chosen = (
-            formatters.no_formatters()
-            if plan.formatters == "none"
-            else formatters.repository_formatters(before)
-        )
-        return replayed(str(path), plan.title, replay(plan, before, after, chosen))
+        done = replay(plan, before, after, formatters_of(plan, before))
+    return replayed(str(path), plan.title, done)

@@ -1,0 +1,29 @@
+"""One whole judgement in a process of its own: replay, certificate and ancestry, as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from transforms.plan import load_plan
+from verify.judging import prove
+from verify.ranges import open_range
+
+
+def main(repo: str, plan: str, base: str, target: str) -> None:
+    """Judge, and print the figures that must be right."""
+    before, after = open_range(Path(repo), base, target)
+    proof = prove(load_plan(Path(plan)), before, after)
+    found = {
+        "reproduces": proof.replay.reproduces,
+        "certificate": proof.certificate.verdict,
+        "lines": proof.ancestry.lines,
+        "traced": proof.ancestry.traced,
+        "strict": proof.ancestry.strict,
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

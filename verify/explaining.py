@@ -1,0 +1,98 @@
+"""Why blame traces a line no further: the operation of the move that a line is part of.
+
+A line that is new to git is layout, a derived import, a copy, or not part of the move at all; the
+certificate says which. What is left was moved: git follows no block so short.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+
+from transforms.errors import Refusal
+from transforms.parsing import parse
+from verify.ancestry import Explain
+from verify.certificate import Certificate, Moved
+
+LAYOUT = "layout"
+IMPORT = "derived import"
+COPY = "copied helper"
+DERIVED = "derived exports"
+SHORT = "moved; git follows no block so short"
+RESIDUAL = "not part of the move"
+
+
+def explainer(texts: Mapping[str, bytes], certificate: Callable[[], Certificate]) -> Explain:
+    """Give the function that explains lines of `texts`, files of the target.
+
+    The certificate is asked for once, and only if a line needs it.
+    """
+    return _Explainer(texts, certificate).explain
+
+
+class _Explainer:
+    def __init__(self, texts: Mapping[str, bytes], certificate: Callable[[], Certificate]) -> None:
+        self.rows = {path: data.split(b"\n") for path, data in texts.items()}
+        self.spans = {path: list(_spans(data)) for path, data in texts.items()}
+        self._certificate = certificate
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        return self._certificate()
+
+    @cached_property
+    def residual(self) -> set[tuple[str, int]]:
+        return {
+            (r.path, line)
+            for r in self.certificate.residuals
+            if r.side == "target"
+            for line in (r.lines or (r.line,))
+        }
+
+    def explain(self, path: str, line: int) -> str:
+        rows = self.rows[path]
+        if line > len(rows) or not rows[line - 1].strip():
+            return LAYOUT
+        if (path, line) in self.residual:
+            return RESIDUAL
+        first, last, is_import = self._span(path, line)
+        if self._holds(self.certificate.derived, path, first, last):
+            return DERIVED
+        if self._holds(self.certificate.copies, path, first, last):
+            return COPY
+        return IMPORT if is_import else SHORT
+
+    def _span(self, path: str, line: int) -> tuple[int, int, bool]:
+        """The statement at a line, with the comments that touch it from above."""
+        for first, last, is_import in self.spans[path]:
+            if line <= last:
+                above = range(line, first)
+                touches = all(self.rows[path][n - 1].lstrip().startswith(b"#") for n in above)
+                return (first, last, is_import) if line >= first or touches else (line, line, False)
+        return line, line, False
+
+    def _holds(self, items: tuple[Moved, ...], path: str, first: int, last: int) -> bool:
+        return any(
+            item.destination == path and first <= item.destination_line <= last for item in items
+        )
+
+
+def _spans(data: bytes) -> Iterator[tuple[int, int, bool]]:
+    """First and last line of each statement at top level, and whether it is an import."""
+    try:
+        body = parse(data, "").body
+    except Refusal:
+        return
+    for node in body:
+        decorators = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(item.lineno for item in decorators)])
+        guards = isinstance(node, (ast.If, ast.Try)) and _imports_only(node)
+        is_import = guards or isinstance(node, (ast.Import, ast.ImportFrom))
+        yield first, node.end_lineno or node.lineno, is_import
+
+
+def _imports_only(node: ast.stmt) -> bool:
+    """Whether a guard holds imports and nothing else."""
+    inner = [child for child in ast.walk(node) if isinstance(child, ast.stmt) and child is not node]
+    return all(isinstance(n, (ast.Import, ast.ImportFrom, ast.Pass, ast.Raise)) for n in inner)

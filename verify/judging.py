@@ -1,0 +1,46 @@
+"""All that can be told of a claimed move: replay, certificate and ancestry, at the same time."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from transforms.formatters import Formatters, no_formatters, repository_formatters
+from transforms.plan import Plan
+from transforms.tree import GitTree
+from verify.ancestry import Ancestry
+from verify.certificate import Certificate
+from verify.certifying import certify_commits
+from verify.moved_names import measure_move
+from verify.replay import Replay, replay
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The three verdicts on one move; none of them knows of the others."""
+
+    replay: Replay
+    certificate: Certificate
+    ancestry: Ancestry
+
+
+def formatters_of(plan: Plan, base: GitTree) -> Formatters:
+    """Give the formatters that a plan asks for: the base's own, or none."""
+    return no_formatters() if plan.formatters == "none" else repository_formatters(base)
+
+
+def prove(plan: Plan, base: GitTree, target: GitTree) -> Proof:
+    """Replay, certify and blame one move. Raises `Refusal`.
+
+    Blame is git's work, in processes of its own; the other two are done meanwhile.
+    """
+    certificate: Future[Certificate] = Future()
+    with ThreadPoolExecutor(1) as pool:
+        ancestry = pool.submit(measure_move, base.again(), target.again(), certificate.result)
+        try:
+            done = replay(plan, base, target, formatters_of(plan, base))
+            certificate.set_result(certify_commits(base, target))
+        except BaseException as error:
+            certificate.set_exception(error)
+            raise
+        return Proof(done, certificate.result(), ancestry.result())

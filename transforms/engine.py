@@ -381,7 +381,13 @@ class _Engine:
             }
             if not self.formatters.tools or not files:
                 return {}
-            after = OverlayTree(self.tree, self.after)
+            # Authored configuration does not count: a plan may not choose how its code is formatted.
+            laid = {
+                path: blob
+                for path, blob in self.after.items()
+                if path not in self.authored or path.endswith((".py", ".pyi"))
+            }
+            after = OverlayTree(self.tree, laid)
             changed: dict[str, tuple[str, ...]] = {}
             for path, formatted in sorted(self.formatters.format(files, after).items()):
                 blob = self.after[path]

@@ -31,9 +31,12 @@ def commits_between(base: GitTree, head: GitTree) -> list[str]:
     Raises `Refusal` where the repository says that a commit has other parents than it has: a clone
     that is shallow there hides what leads to it.
     """
-    printed = head.repository.run(
-        "rev-list", "--reverse", "--topo-order", "--parents", f"{base.commit}..{head.commit}"
-    )
+    try:
+        printed = head.repository.run(
+            "rev-list", "--reverse", "--topo-order", "--parents", f"{base.commit}..{head.commit}"
+        )
+    except (GitError, MissingObjectError):
+        raise head.repository.missing("A commit of the range") from None
     rows = [line.split() for line in printed.decode().splitlines()]
     ids = [row[0] for row in rows]
     for commit, (_, *parents) in zip(read_commits(head, ids), rows, strict=True):

@@ -381,7 +381,7 @@ class _Engine:
             }
             if not self.formatters.tools or not files:
                 return {}
-            # Authored configuration does not count: a plan may not choose how its code is formatted.
+            # Authored configuration does not count: no plan chooses how its code is formatted.
             laid = {
                 path: blob
                 for path, blob in self.after.items()

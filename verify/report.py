@@ -117,9 +117,9 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def cut(lines: Sequence[str], most: int | None = _MOST_LINES) -> list[str]:
-    """Keep what a reader needs: the first lines, with blank ones in a row as one, and the number.
+    """Keep what a reader needs: the first lines, blank ones in a row as one, long ones cut.
 
-    All lines are kept where `most` is None.
+    All of it is kept where `most` is None.
 
     Blank lines are counted, not shown, so that none of them can push the next line out of sight.
     """
@@ -130,9 +130,21 @@ def cut(lines: Sequence[str], most: int | None = _MOST_LINES) -> list[str]:
             shown.append(f"... {counted(len(together), 'blank line')}")
         else:
             shown += together
-    if most is None or len(shown) <= most:
+    if most is None:
+        return shown
+    shown = [_shortened(line) for line in shown]
+    if len(shown) <= most:
         return shown
     return [*shown[:most], f"... {counted(len(shown) - most, 'more line')}"]
+
+
+def _shortened(line: str) -> str:
+    """Keep both ends of a line that nobody would read whole."""
+    left_out = len(line) - 2 * EXCERPT_WIDTH
+    if left_out <= EXCERPT_WIDTH:
+        return line
+    middle = f" ... {counted(left_out, 'character')} ... "
+    return line[:EXCERPT_WIDTH] + middle + line[-EXCERPT_WIDTH:]
 
 
 def listed(counts: Mapping[str, int]) -> str:
@@ -269,7 +281,9 @@ def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
         if row.label:
             yield (_piece(f"    {row.label}", Style.QUIET),)
         for value, style in row.values:
-            for line in value.split("\n"):
+            # Only code has lines of its own; in a path a line break is a character to be seen.
+            is_code = style in (Style.ADDED, Style.REMOVED)
+            for line in value.split("\n") if is_code else (value,):
                 yield (_piece(f"      {_marker(style)}{line}", style),)
 
 

@@ -130,7 +130,7 @@ def grafts(world: World, base: str, target: str) -> None:
 
 def alternates(world: World, base: str, target: str) -> None:
     (world.repo / ".git/objects/info/alternates").write_text(
-        f"{world.folder}/nowhere\n# a comment\n/dev/null\n\"{world.folder}\\n\"\n../objects\n"
+        f'{world.folder}/nowhere\n# a comment\n/dev/null\n"{world.folder}\\n"\n../objects\n'
     )
 
 

@@ -14,9 +14,7 @@ from verify import cli
 
 
 def git(*arguments: str, data: bytes | None = None, cwd: Path | None = None) -> str:
-    done = subprocess.run(
-        ["git", *arguments], input=data, cwd=cwd, capture_output=True, check=True
-    )
+    done = subprocess.run(["git", *arguments], input=data, cwd=cwd, capture_output=True, check=True)
     return done.stdout.decode().strip()
 
 

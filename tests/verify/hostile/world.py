@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import stat
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,7 +114,7 @@ def listing(folder: Path) -> dict[str, tuple[object, ...]]:
         if stat.S_ISREG(status.st_mode):
             content = path.read_bytes()
         elif stat.S_ISLNK(status.st_mode):
-            content = os.readlink(path)
+            content = path.readlink()
         found[str(path.relative_to(folder))] = (status.st_mode, status.st_mtime_ns, content)
     return found
 
@@ -124,10 +122,7 @@ def listing(folder: Path) -> dict[str, tuple[object, ...]]:
 @pytest.fixture
 def world(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[World]:
-    """A world of its own, which checks at the end that the repository is as the test left it."""
+) -> World:
+    """Give a world of its own, with a cache of its own."""
     monkeypatch.setenv("REPOT_CACHE", str(tmp_path / "cache"))
-    yield World(tmp_path, capfd)
-
-
-Make = Callable[[World], None]
+    return World(tmp_path, capfd)

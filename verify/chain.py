@@ -7,8 +7,9 @@ parent: so proofs survive a rebase, and a commit cannot choose what it is judged
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -49,13 +50,16 @@ class Spot:
 class Judgement:
     """What one commit is. It depends on two trees and a plan alone, so that it can be kept.
 
-    `unjudged`: a claim could not be judged at all. `differs` are the hunks that the plan does not
-    explain, `residuals` what is no move by the certificate; `lines` to `strict` are the ancestry.
+    `unjudged`: a claim could not be judged at all. `symbols` and `files` are what its plan moves
+    and changes, `differs` the hunks that the plan does not explain, `residuals` what is no move by
+    the certificate; `lines` to `strict` are the ancestry.
     """
 
     verdict: str
     reason: str
     unjudged: bool = False
+    symbols: int = 0
+    files: int = 0
     authored_lines: int = 0
     differs: tuple[Spot, ...] = ()
     certificate: str = ""
@@ -69,12 +73,16 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One commit of the chain with its judgement; `plan` is what its trailer names."""
+    """One commit of the chain with its judgement; `plan` is what its trailer names.
+
+    `seconds` is what judging it took, 0 if it was known.
+    """
 
     commit: str
     subject: str
     plan: str | None
     judgement: Judgement
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def is_red(self) -> bool:
@@ -89,7 +97,19 @@ def judge_chain(
 
     `jobs` processes share the work, one a core for 0; the result is the same for any number.
     """
-    commits = list(read_commits(head, commits_between(base, head)))
+    return judge_commits(repo, head, commits_between(base, head), jobs=jobs, cache=cache)
+
+
+def judge_commits(
+    repo: Path,
+    head: GitTree,
+    ids: Sequence[str],
+    *,
+    jobs: int = 0,
+    cache: VerdictCache | None = None,
+) -> tuple[Link, ...]:
+    """Judge each of these commits by itself, in their order."""
+    commits = list(read_commits(head, ids))
     claims = [read_trailer(commit.message) for commit in commits]
     known: dict[str, Judgement] = {}
     keys: dict[str, str] = {}
@@ -107,13 +127,14 @@ def judge_chain(
             waiting.append(commit)
         else:
             known[commit.id] = found
-    judged = shared(partial(judge_commit, repo.resolve()), waiting, jobs) if waiting else []
-    for commit, judgement in zip(waiting, judged, strict=True):
-        known[commit.id] = judgement
+    seconds: dict[str, float] = {}
+    judged = shared(partial(_timed, repo.resolve()), waiting, jobs) if waiting else []
+    for commit, (judgement, taken) in zip(waiting, judged, strict=True):
+        known[commit.id], seconds[commit.id] = judgement, taken
         if cache is not None and not judgement.unjudged:
             cache.put(keys[commit.id], judgement)
     return tuple(
-        Link(commit.id, commit.subject, trailer.path, known[commit.id])
+        Link(commit.id, commit.subject, trailer.path, known[commit.id], seconds.get(commit.id, 0.0))
         for commit, trailer in zip(commits, claims, strict=True)
     )
 
@@ -154,6 +175,11 @@ def _told_by_the_commit(
     return at_once
 
 
+def _timed(repo: Path, commit: Commit) -> tuple[Judgement, float]:
+    start = time.perf_counter()
+    return judge_commit(repo, commit), time.perf_counter() - start
+
+
 def judge_commit(repo: Path, commit: Commit) -> Judgement:
     """Judge a commit with one parent by what it changes."""
     trailer = read_trailer(commit.message)
@@ -187,11 +213,13 @@ def _judge_claim(parent: GitTree, tree: GitTree, path: str) -> Judgement:
         proof = prove(parse_plan(parent.read(path), path), parent, tree)
     except Refusal as refusal:
         return Judgement(NOT_PROVED, f"its plan is refused: {refusal}", unjudged=True)
-    hunks, ancestry = proof.replay.hunks, proof.ancestry
+    hunks, outcome, ancestry = proof.replay.hunks, proof.replay.outcome, proof.ancestry
     judgement = Judgement(
         NOT_PROVED if hunks else PROVED,
         "it differs from what its plan gives" if hunks else "its plan reproduces it exactly",
-        authored_lines=proof.replay.outcome.authored_lines,
+        symbols=sum(len(item.symbols) for item in outcome.destinations),
+        files=len(outcome.changes),
+        authored_lines=outcome.authored_lines,
         differs=tuple(Spot(hunk.path, hunk.line, "target", hunk.operation) for hunk in hunks),
         lines=ancestry.lines,
         traced=ancestry.traced,

@@ -45,6 +45,18 @@ def commits_between(base: GitTree, head: GitTree) -> list[str]:
     return ids
 
 
+def commits_that_name(head: GitTree, word: str) -> list[str]:
+    """List the commits up to `head` with a message line that begins so, each after its parents.
+
+    `word` is letters and hyphens; its case does not matter. A quick look, not a verdict.
+    """
+    printed = head.repository.run(
+        "rev-list", "--reverse", "--topo-order", "--regexp-ignore-case",
+        f"--grep=^{word}[ \t]*:", head.commit,
+    )  # fmt: skip
+    return printed.decode().split()
+
+
 def read_commits(tree: GitTree, ids: Sequence[str]) -> Iterator[Commit]:
     """Read commits in one batch, in order. Raises `Refusal` where one is not here."""
     try:

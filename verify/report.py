@@ -22,6 +22,7 @@ from verify.escape import visible
 SCHEMA = 1
 _MOST_LINES = 20
 _MOST_BLANK = 2
+_MESSAGE = 1000  # characters at each end of a message that quotes code
 EXCERPT_WIDTH = 160  # characters of a source line that are shown; a hostile line may be megabytes
 
 
@@ -138,13 +139,12 @@ def cut(lines: Sequence[str], most: int | None = _MOST_LINES) -> list[str]:
     return [*shown[:most], f"... {counted(len(shown) - most, 'more line')}"]
 
 
-def _shortened(line: str) -> str:
+def _shortened(line: str, end: int = EXCERPT_WIDTH) -> str:
     """Keep both ends of a line that nobody would read whole."""
-    left_out = len(line) - 2 * EXCERPT_WIDTH
-    if left_out <= EXCERPT_WIDTH:
+    left_out = len(line) - 2 * end
+    if left_out <= end:
         return line
-    middle = f" ... {counted(left_out, 'character')} ... "
-    return line[:EXCERPT_WIDTH] + middle + line[-EXCERPT_WIDTH:]
+    return f"{line[:end]} ... {counted(left_out, 'character')} ... {line[-end:]}"
 
 
 def listed(counts: Mapping[str, int]) -> str:
@@ -273,7 +273,8 @@ def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
     where = str(finding.place)
     head = [_piece(f"  {where}", Style.PATH)] if where else [_piece(" ")]
     if finding.message:
-        head.append(_piece(f"{':' if where else ''} {finding.message}"))
+        message = _shortened(finding.message, _MESSAGE)
+        head.append(_piece(f"{':' if where else ''} {message}"))
     yield tuple(head)
     if finding.place.excerpt:
         yield from _excerpt_lines(finding.place)

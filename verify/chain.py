@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 
 from transforms.changes import EXECUTABLE, REGULAR
 from transforms.errors import Refusal
+from transforms.paths import to_bytes
 from transforms.plan import parse_plan
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate
@@ -24,6 +24,7 @@ from verify.commits import Commit, commits_between, read_commits
 from verify.judging import prove
 from verify.trailers import Trailer, read_trailer
 from verify.verdict_cache import VerdictCache
+from verify.workers import shared
 
 PROVED = "proved"  # a claimed move that its plan reproduces
 NOT_PROVED = "not proved"  # a claimed move that differs, or that could not be judged
@@ -127,7 +128,8 @@ def judge_commits(
         else:
             known[commit.id] = found
     seconds: dict[str, float] = {}
-    for commit, (judgement, taken) in zip(waiting, _judged(repo, waiting, jobs), strict=True):
+    judged = shared(partial(_timed, repo.resolve()), waiting, jobs) if waiting else []
+    for commit, (judgement, taken) in zip(waiting, judged, strict=True):
         known[commit.id], seconds[commit.id] = judgement, taken
         if cache is not None and not judgement.unjudged:
             cache.put(keys[commit.id], judgement)
@@ -171,16 +173,6 @@ def _told_by_the_commit(
         what = {UNREAD: "a first commit", MERGE: "a merge", EMPTY: "an empty commit"}
         return Judgement(FAULTY, f"{what[at_once.verdict]} claims to be a mechanical move")
     return at_once
-
-
-def _judged(repo: Path, waiting: Sequence[Commit], jobs: int) -> Iterator[tuple[Judgement, float]]:
-    workers = min(jobs or os.cpu_count() or 1, len(waiting))
-    if workers <= 1:
-        yield from (_timed(repo, commit) for commit in waiting)
-        return
-    # Fresh processes: a fork would share this one's threads and open pipes.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_timed, [repo] * len(waiting), waiting)
 
 
 def _timed(repo: Path, commit: Commit) -> tuple[Judgement, float]:
@@ -261,5 +253,6 @@ def _plan_fault(parent: GitTree, tree: GitTree, path: str) -> str | None:
 
 def _entry(head: GitTree, commit: str, path: str) -> str:
     """What a commit has at a path: mode and id, as a key; empty where it has nothing."""
-    printed = head.repository.run("ls-tree", "-z", "--full-tree", commit, "--", path)
+    name = os.fsdecode(to_bytes(path))  # as bytes under any locale
+    printed = head.repository.run("ls-tree", "-z", "--full-tree", commit, "--", name)
     return printed.partition(b"\t")[0].decode("ascii", "replace")

@@ -32,6 +32,7 @@ _OVERRIDES = (
     f"core.hooksPath={os.devnull}",
     f"core.excludesFile={os.devnull}",
     f"core.attributesFile={os.devnull}",
+    "core.useReplaceRefs=false",  # set to true, it outdoes GIT_NO_REPLACE_OBJECTS
     "core.commitGraph=false",  # a forged one could give a commit another tree
     "color.ui=false",
 )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from tests.verify.hostile.world import world
+import pytest
+
+pytest.register_assert_rewrite("tests.verify.hostile.world")
+
+from tests.verify.hostile.world import world  # noqa: E402 - after what it is rewritten by
 
 __all__ = ["world"]

@@ -71,8 +71,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take what one process left out: each collects all the tests."""
-    told = getattr(node, "workeroutput", {}).get("left out", {})
-    node.config.stash[LEFT_OUT] |= Counter(told)
+    config: pytest.Config = node.config
+    told: dict[str, int] = getattr(node, "workeroutput", {}).get("left out", {})
+    config.stash[LEFT_OUT] |= Counter(told)
 
 
 def pytest_terminal_summary(

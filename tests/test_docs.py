@@ -27,6 +27,7 @@ from tests.documents import (
     sections,
 )
 from tests.transforms.case import MemoryTree
+from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from transforms import patching
 from transforms.changes import Blob
 from transforms.engine import apply
@@ -241,6 +242,33 @@ class TestFormatters:
         stated = {row[0].partition(",")[0]: row[1] for row in rows(page)}
         for project in sorted(set(PROJECTS.values())):
             assert stated[project] == f"{min(known(project), key=order)} and newer"
+
+
+def test_the_page_on_judging_shows_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    history = History(tmp_path / "repo")
+    fixed = {**AFTER, "till.py": AFTER["till.py"].replace("Money, pay)", "pay)")}
+    steps = {
+        "start": (BEFORE, "Sell things"),
+        "plan": ({**BEFORE, PLAN_PATH: PLAN}, "Plan to give money a module of its own"),
+        "move": ({**AFTER, PLAN_PATH: PLAN}, f"Move Money\n\nMechanical-Move: {PLAN_PATH}"),
+        "fix": ({**fixed, PLAN_PATH: PLAN}, "Print less"),
+    }
+    for tag, (files, message) in steps.items():
+        history.commit(files, message)
+        history.git("tag", tag)
+    monkeypatch.chdir(history.folder)
+    monkeypatch.setenv("REPOT_CACHE", str(tmp_path / "cache"))
+    page = (ROOT / "docs" / "judging.md").read_text(encoding="utf-8")
+    consoles = [fence for fence in fences(page) if fence.language == "console"]
+    for fence in consoles:
+        for command, wanted in commands(fence.text):
+            arguments = command.split()[1:]
+            cli.run([*arguments, "--jobs", "1"] if arguments[0] == "chain" else arguments)
+            output = capfd.readouterr().out
+            assert is_printed(wanted, output), f"{fence.line}: {command}\n{output}"
+    assert len(consoles) == 5
 
 
 class TestReadme:

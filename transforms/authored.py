@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transforms.automatic import refuse_automatic
 from transforms.changes import Blob
 from transforms.errors import Place, Refusal
 from transforms.names import Names
@@ -17,6 +18,7 @@ def authored_blobs(plan: Plan, names: Names, tree: Tree) -> dict[str, Blob]:
     for file in plan.files:
         place = plan.place(file.line)
         path = path_of_new(file, plan, names)
+        refuse_automatic(path, place)
         if path in tree.entries():
             raise Refusal(
                 "clash",
@@ -59,6 +61,7 @@ def apply_edits(plan: Plan, names: Names, tree: Tree, after: dict[str, Blob | No
         place = plan.place(edit.line)
         known = edit.file.is_path or edit.file.text in tree.entries()
         path = edit.file.text if known else _existing(edit.file, names, after, place)
+        refuse_automatic(path, place)
         blob = after[path] if path in after else tree.blob(path)
         if blob is None:
             raise Refusal(

@@ -381,7 +381,13 @@ class _Engine:
             }
             if not self.formatters.tools or not files:
                 return {}
-            after = OverlayTree(self.tree, self.after)
+            # Authored configuration does not count: no plan chooses how its code is formatted.
+            laid = {
+                path: blob
+                for path, blob in self.after.items()
+                if path not in self.authored or path.endswith((".py", ".pyi"))
+            }
+            after = OverlayTree(self.tree, laid)
             changed: dict[str, tuple[str, ...]] = {}
             for path, formatted in sorted(self.formatters.format(files, after).items()):
                 blob = self.after[path]
@@ -426,6 +432,12 @@ class _Engine:
         )
 
     def _authored(self) -> Iterator[Authored]:
+        headed: set[str] = set()  # of several headers for one module the first is written
+        for group in self.move.groups:
+            rows = group.spec.header_rows()
+            if rows and group.located.path not in headed:
+                headed.add(group.located.path)
+                yield Authored(group.located.path, "header", rows)
         for file in self.plan.files:
             yield Authored(path_of_new(file, self.plan, self.names), "file", file.rows())
         for edit in self.plan.edits:

@@ -32,6 +32,7 @@ _OVERRIDES = (
     f"core.hooksPath={os.devnull}",
     f"core.excludesFile={os.devnull}",
     f"core.attributesFile={os.devnull}",
+    "core.useReplaceRefs=false",  # set to true, it outdoes GIT_NO_REPLACE_OBJECTS
     "core.commitGraph=false",  # a forged one could give a commit another tree
     "color.ui=false",
 )
@@ -136,7 +137,11 @@ class Repository:
             printed = b""
         if _OBJECT_ID.fullmatch(printed):
             return printed.decode()
-        raise _unknown(rev, f"No commit `{rev}` is in this repository.", self._hint(rev))
+        try:
+            hint = self._hint(rev)
+        except GitError as error:
+            raise self._unreadable(error) from None
+        raise _unknown(rev, f"No commit `{rev}` is in this repository.", hint)
 
     def settings(self, pattern: str) -> list[tuple[str, str]]:
         """List the repository's own settings whose name matches git's extended regex."""
@@ -177,6 +182,14 @@ class Repository:
             place=Place(str(self._directory)),
         )
 
+    def _unreadable(self, error: GitError) -> Refusal:
+        return Refusal(
+            "malformed-repository",
+            f"Git cannot read the repository: {str(error).removeprefix('fatal: ').rstrip('.')}.",
+            next_step="Run `git status` in it: git says the same there.",
+            place=Place(str(self.git_dir)),
+        )
+
     @property
     def _directory(self) -> Path:
         return self.top or self.git_dir
@@ -196,10 +209,15 @@ class Repository:
     def _hint(self, rev: str) -> str:
         names = self.run("for-each-ref", "--format=%(refname:short)").decode("utf-8", "replace")
         similar = nearest(rev, names.split())
+        hints = []
         if similar:
-            return f"Did you mean {' or '.join(f'`{name}`' for name in similar)}?"
+            hints.append(f"Did you mean {' or '.join(f'`{name}`' for name in similar)}?")
         if self.run("rev-parse", "--is-shallow-repository").strip() == b"true":
-            return "The clone is shallow: `git fetch --unshallow` brings the rest of its history."
+            hints.append(
+                "The clone is shallow: `git fetch --unshallow` brings the rest of its history."
+            )
+        if hints:
+            return " ".join(hints)
         return "Fetch it, or name a commit, a tag or a branch that is here."
 
 

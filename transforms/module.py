@@ -297,7 +297,11 @@ def _encoding(path: str, data: bytes) -> str:
 
 def _decode(path: str, body: bytes, encoding: str) -> str:
     try:
-        return body.decode(encoding)
+        text = body.decode(encoding)
+        # Some encodings write one text in several ways: what is read must be what is written.
+        is_plain = encoding in ("utf-8", "iso-8859-1") or text.encode(encoding) == body
+    except (LookupError, UnicodeEncodeError):
+        is_plain = False
     except UnicodeDecodeError as error:
         line = body[: error.start].count(b"\n") + 1
         raise Refusal(
@@ -306,3 +310,11 @@ def _decode(path: str, body: bytes, encoding: str) -> str:
             next_step="Declare its encoding or save it as UTF-8, or list the file under `leave`.",
             place=Place(path, line),
         ) from None
+    if not is_plain:
+        raise Refusal(
+            "encoding",
+            f"The file cannot be read as {encoding} and written again as it is.",
+            next_step="Save it as UTF-8, or list the file under `leave`.",
+            place=Place(path, 1),
+        )
+    return text

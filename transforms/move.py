@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from transforms import plan as plans
+from transforms.automatic import refuse_automatic
 from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.names import Located, Names
@@ -117,6 +118,7 @@ def resolve_move(plan: plans.Plan, names: Names, open_document: DocumentOpener) 
     move = Move(plan, names, sources, [], {}, open_document)
     for spec in plan.destinations:
         move.groups.append(_group(spec, move))
+    _refuse_automatic(move)
     for name, module in plan.import_from.items():
         located = names.locate_new(module, plan.place(1), package=True)
         move.routes[name] = located.dotted if not module.is_path else names.dotted(module.text)
@@ -124,6 +126,17 @@ def resolve_move(plan: plans.Plan, names: Names, open_document: DocumentOpener) 
 
     claim_statements(move)
     return move
+
+
+def _refuse_automatic(move: Move) -> None:
+    for source in move.sources:
+        if source.spec.becomes is not None:
+            refuse_automatic(source.after.path, move.plan.place(source.spec.line))
+    for group in move.groups:
+        refuse_automatic(group.located.path, move.plan.place(group.spec.line))
+    for package in move.plan.packages:
+        place = move.plan.place(package.line)
+        refuse_automatic(move.names.locate_new(package.module, place, package=True).path, place)
 
 
 def _source(

@@ -71,7 +71,7 @@ class Authored:
     """Literal text that the plan brings: the lines that it adds, and those that it takes away."""
 
     path: str
-    kind: str  # `file` or `edit`
+    kind: str  # `header`, `file` or `edit`
     added: tuple[str, ...]
     removed: tuple[str, ...] = ()
 

@@ -79,14 +79,19 @@ def safe_path(path: str) -> str:
     return path
 
 
-def _is_repository(segment: str) -> bool:
-    """Tell whether a file system may take this name for `.git`.
+def as_on_any_disk(segment: str) -> str:
+    """Fold a name as some file system may: two names that fold alike can be one file.
 
-    NTFS drops trailing dots and spaces, knows the short name `git~1` and reads what follows a colon
-    as a stream of the same file; HFS+ ignores some characters; both ignore case.
+    NTFS drops trailing dots and spaces and reads what follows a colon as a stream of the same file;
+    HFS+ ignores some characters; both ignore case.
     """
     name = _IGNORED_BY_HFS.sub("", segment).split(":", 1)[0]
-    return name.rstrip(" .").casefold() in _REPOSITORY_NAMES
+    return name.rstrip(" .").casefold()
+
+
+def _is_repository(segment: str) -> bool:
+    """Tell whether a file system may take this name for `.git`: `git~1` is its short name."""
+    return as_on_any_disk(segment) in _REPOSITORY_NAMES
 
 
 def _unsafe(path: str, cause: str) -> Refusal:

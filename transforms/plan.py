@@ -84,6 +84,11 @@ class Destination:
     header: str | None = None
     import_from: ModuleName | None = None
 
+    def header_rows(self) -> tuple[str, ...]:
+        """Give the lines of the header, as they are written; none without one."""
+        text = (self.header or "").rstrip("\n")
+        return tuple(text.split("\n")) if text else ()
+
 
 @dataclass(frozen=True, slots=True)
 class Package:
@@ -174,8 +179,10 @@ class Plan:
 
     @property
     def authored_lines(self) -> int:
-        """Lines of literal text, in whole files and in edits."""
-        return sum(item.lines for item in self.files) + sum(item.lines for item in self.edits)
+        """Lines of literal text, in headers, in whole files and in edits."""
+        headers = sum(len(item.header_rows()) for item in self.destinations)
+        files = sum(item.lines for item in self.files)
+        return headers + files + sum(item.lines for item in self.edits)
 
     def place(self, line: int) -> Place:
         """A line of the plan, for messages."""

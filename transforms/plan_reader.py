@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 
+from transforms.comments import COOKIE
 from transforms.errors import Refusal
+from transforms.parsing import parse
 from transforms.paths import safe_path
 from transforms.plan import (
     FORMAT,
@@ -108,8 +111,38 @@ def _destination(table: Reader) -> Destination:
         copy=table.names("copy"),
         carry=table.names("carry"),
         licence=table.boolean("licence"),
-        header=table.text("header") if "header" in table.data else None,
+        header=_header(table) if "header" in table.data else None,
         import_from=_python_module(table, "import_from") if "import_from" in table.data else None,
+    )
+
+
+def _header(table: Reader) -> str:
+    """A licence or a docstring, and no code: a statement is authored openly or not at all."""
+    text = table.text("header")
+    if any(COOKIE.match(line) for line in text.split("\n")[:2]):
+        raise table.refuse(
+            "header", "it declares an encoding", "Drop the line: new modules are UTF-8."
+        )
+    try:
+        body = parse(text, "header").body
+    except Refusal:
+        raise table.refuse(
+            "header", "it does not parse", "Write comments, a docstring, or both."
+        ) from None
+    if len(body) > 1 or any(not _is_docstring(node) for node in body):
+        raise table.refuse(
+            "header",
+            "expected comments and one docstring, found code",
+            "Write what runs as an edit under [[author]].",
+        )
+    return text
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
     )
 
 

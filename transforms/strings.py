@@ -257,9 +257,11 @@ class Strings:
         """`"app.source.NAME"`: a string that reaches a source through another module."""
         for source in self.caller.sources.values():
             last, dotted = source.located.last, source.located.dotted
-            pattern = re.compile(rf"[\w.]+\.{re.escape(last)}\.([^\W\d]\w*)\b")
-            if not pattern.search(self.module.text):
+            end = rf"\.{re.escape(last)}\.([^\W\d]\w*)\b"
+            # One character stands for all before: more would be tried from each of them.
+            if not re.search(rf"[\w.]{end}", self.module.text):
                 continue
+            pattern = re.compile(rf"[\w.]+{end}")
             for node in _walk_outside_f_strings(self.module.tree):
                 if not isinstance(node, ast.Constant):
                     continue

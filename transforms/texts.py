@@ -61,7 +61,7 @@ class Texts:
         self._roles = Roles(names)
         files = {short_path(s.located.path): s for s in around.sources.values()}
         self._files = files
-        self._file = re.compile(rf"(?<![\w.-])(?:[\w.-]+/)*?({any_path(files)})(?!\w)")
+        self._file = re.compile(rf"(?<![\w.-])(?:[\w.-]+/){{0,40}}?({any_path(files)})(?!\w)")
 
     def rewrite(self, path: str, data: bytes) -> TextResult:
         """Give the file's new bytes; all that is not UTF-8 stays as it is."""

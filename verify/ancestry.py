@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from transforms.errors import Place, Refusal
 from transforms.git import GitError, MissingObjectError
+from transforms.paths import to_bytes
 from transforms.tree import GitTree
 from verify.scratch import Scratch
 
@@ -123,7 +124,7 @@ class _Blame:
         try:
             printed = self.scratch.repository.run(
                 "blame", "-C", "-C", "-C", "--line-porcelain", "--no-progress",
-                f"{self.commit}^..{self.commit}", "--", path,
+                f"{self.commit}^..{self.commit}", "--", os.fsdecode(to_bytes(path)),
             )  # fmt: skip
         except (GitError, MissingObjectError) as error:
             raise Refusal(

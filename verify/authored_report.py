@@ -29,9 +29,9 @@ def authored_section(outcome: Outcome) -> Section:
 
 def _rows(removed: tuple[str, ...], added: tuple[str, ...]) -> Iterable[Row]:
     if removed:
-        yield Row.of("", cut(removed), Style.REMOVED)
+        yield Row.of("", cut(removed, None), Style.REMOVED)
     if added:
-        yield Row.of("", cut(added), Style.ADDED)
+        yield Row.of("", cut(added, None), Style.ADDED)
     strange = foreign("\n".join(added))
     if strange:
         yield Row.of("holds characters outside ASCII", strange, Style.BAD)

@@ -123,7 +123,8 @@ def verdict_line(certificate: Certificate) -> str:
             f"CERTIFIED: nothing but the move in Python; {counted(others, 'other file')} changed."
         )
     if certificate.verdict == RESIDUAL:
-        return f"RESIDUAL: {counted(len(certificate.residuals), 'statement')} to read."
+        places = sum(1 for _ in grouped(certificate.residuals))
+        return f"RESIDUAL: {counted(places, 'place')} to read."
     return f"UNKNOWN: {counted(len(certificate.unknowns), 'place')} cannot be judged."
 
 

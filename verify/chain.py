@@ -7,14 +7,15 @@ parent: so proofs survive a rebase, and a commit cannot choose what it is judged
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
-from multiprocessing import get_context
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from transforms.changes import EXECUTABLE, REGULAR
 from transforms.errors import Refusal
+from transforms.paths import to_bytes
 from transforms.plan import parse_plan
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate
@@ -23,6 +24,7 @@ from verify.commits import Commit, commits_between, read_commits
 from verify.judging import prove
 from verify.trailers import Trailer, read_trailer
 from verify.verdict_cache import VerdictCache
+from verify.workers import shared
 
 PROVED = "proved"  # a claimed move that its plan reproduces
 NOT_PROVED = "not proved"  # a claimed move that differs, or that could not be judged
@@ -48,13 +50,16 @@ class Spot:
 class Judgement:
     """What one commit is. It depends on two trees and a plan alone, so that it can be kept.
 
-    `unjudged`: a claim could not be judged at all. `differs` are the hunks that the plan does not
-    explain, `residuals` what is no move by the certificate; `lines` to `strict` are the ancestry.
+    `unjudged`: a claim could not be judged at all. `symbols` and `files` are what its plan moves
+    and changes, `differs` the hunks that the plan does not explain, `residuals` what is no move by
+    the certificate; `lines` to `strict` are the ancestry.
     """
 
     verdict: str
     reason: str
     unjudged: bool = False
+    symbols: int = 0
+    files: int = 0
     authored_lines: int = 0
     differs: tuple[Spot, ...] = ()
     certificate: str = ""
@@ -68,12 +73,16 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One commit of the chain with its judgement; `plan` is what its trailer names."""
+    """One commit of the chain with its judgement; `plan` is what its trailer names.
+
+    `seconds` is what judging it took, 0 if it was known.
+    """
 
     commit: str
     subject: str
     plan: str | None
     judgement: Judgement
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def is_red(self) -> bool:
@@ -88,7 +97,19 @@ def judge_chain(
 
     `jobs` processes share the work, one a core for 0; the result is the same for any number.
     """
-    commits = list(read_commits(head, commits_between(base, head)))
+    return judge_commits(repo, head, commits_between(base, head), jobs=jobs, cache=cache)
+
+
+def judge_commits(
+    repo: Path,
+    head: GitTree,
+    ids: Sequence[str],
+    *,
+    jobs: int = 0,
+    cache: VerdictCache | None = None,
+) -> tuple[Link, ...]:
+    """Judge each of these commits by itself, in their order."""
+    commits = list(read_commits(head, ids))
     claims = [read_trailer(commit.message) for commit in commits]
     known: dict[str, Judgement] = {}
     keys: dict[str, str] = {}
@@ -106,12 +127,14 @@ def judge_chain(
             waiting.append(commit)
         else:
             known[commit.id] = found
-    for commit, judgement in zip(waiting, _judged(repo, waiting, jobs), strict=True):
-        known[commit.id] = judgement
+    seconds: dict[str, float] = {}
+    judged = shared(partial(_timed, repo.resolve()), waiting, jobs) if waiting else []
+    for commit, (judgement, taken) in zip(waiting, judged, strict=True):
+        known[commit.id], seconds[commit.id] = judgement, taken
         if cache is not None and not judgement.unjudged:
             cache.put(keys[commit.id], judgement)
     return tuple(
-        Link(commit.id, commit.subject, trailer.path, known[commit.id])
+        Link(commit.id, commit.subject, trailer.path, known[commit.id], seconds.get(commit.id, 0.0))
         for commit, trailer in zip(commits, claims, strict=True)
     )
 
@@ -152,14 +175,9 @@ def _told_by_the_commit(
     return at_once
 
 
-def _judged(repo: Path, waiting: Sequence[Commit], jobs: int) -> Iterator[Judgement]:
-    workers = min(jobs or os.cpu_count() or 1, len(waiting))
-    if workers <= 1:
-        yield from (judge_commit(repo, commit) for commit in waiting)
-        return
-    # Fresh processes: a fork would share this one's threads and open pipes.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(judge_commit, [repo] * len(waiting), waiting)
+def _timed(repo: Path, commit: Commit) -> tuple[Judgement, float]:
+    start = time.perf_counter()
+    return judge_commit(repo, commit), time.perf_counter() - start
 
 
 def judge_commit(repo: Path, commit: Commit) -> Judgement:
@@ -195,11 +213,13 @@ def _judge_claim(parent: GitTree, tree: GitTree, path: str) -> Judgement:
         proof = prove(parse_plan(parent.read(path), path), parent, tree)
     except Refusal as refusal:
         return Judgement(NOT_PROVED, f"its plan is refused: {refusal}", unjudged=True)
-    hunks, ancestry = proof.replay.hunks, proof.ancestry
+    hunks, outcome, ancestry = proof.replay.hunks, proof.replay.outcome, proof.ancestry
     judgement = Judgement(
         NOT_PROVED if hunks else PROVED,
         "it differs from what its plan gives" if hunks else "its plan reproduces it exactly",
-        authored_lines=proof.replay.outcome.authored_lines,
+        symbols=sum(len(item.symbols) for item in outcome.destinations),
+        files=len(outcome.changes),
+        authored_lines=outcome.authored_lines,
         differs=tuple(Spot(hunk.path, hunk.line, "target", hunk.operation) for hunk in hunks),
         lines=ancestry.lines,
         traced=ancestry.traced,
@@ -233,5 +253,6 @@ def _plan_fault(parent: GitTree, tree: GitTree, path: str) -> str | None:
 
 def _entry(head: GitTree, commit: str, path: str) -> str:
     """What a commit has at a path: mode and id, as a key; empty where it has nothing."""
-    printed = head.repository.run("ls-tree", "-z", "--full-tree", commit, "--", path)
+    name = os.fsdecode(to_bytes(path))  # as bytes under any locale
+    printed = head.repository.run("ls-tree", "-z", "--full-tree", commit, "--", name)
     return printed.partition(b"\t")[0].decode("ascii", "replace")

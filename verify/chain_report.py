@@ -21,11 +21,11 @@ def chained(base: str, head: str, links: tuple[Link, ...], *, strict: bool) -> R
     total = f"{counted(len(links), 'commit')}: {counts}."
     return Report(
         command="chain",
-        verdict=_verdict(red, unread if strict else []),
+        verdict=chain_verdict(red, unread if strict else []),
         headline=f"{base} .. {head}",
         sections=(Section("Commits, oldest first", tuple(map(_finding, links))),),
-        summary=(total, _result(red, unread if strict else [])),
-        data={"commits": [_data(link) for link in links], "strict": strict},
+        summary=(total, result_words(red, unread if strict else [])),
+        data={"commits": [link_data(link) for link in links], "strict": strict},
     )
 
 
@@ -40,13 +40,15 @@ def empty_chain(base: str, head: str) -> Report:
     )
 
 
-def _verdict(red: list[Link], unread: list[Link]) -> Verdict:
+def chain_verdict(red: list[Link], unread: list[Link]) -> Verdict:
+    """Unjudged if nothing else is wrong; `unread` are commits that count as red."""
     if red and all(link.judgement.unjudged for link in red) and not unread:
         return Verdict.UNJUDGED
     return Verdict.DIFFERS if red or unread else Verdict.HOLDS
 
 
-def _result(red: list[Link], unread: list[Link]) -> str:
+def result_words(red: list[Link], unread: list[Link]) -> str:
+    """Word the verdict."""
     if red:
         return f"RED: {', '.join(link.commit[:12] for link in red)}."
     if unread:
@@ -56,7 +58,7 @@ def _result(red: list[Link], unread: list[Link]) -> str:
 
 def _finding(link: Link) -> Finding:
     judgement = link.judgement
-    rows = [Row.of("", _words(link), Style.BAD if link.is_red else Style.PLAIN)]
+    rows = [Row.of("", words(link), Style.BAD if link.is_red else Style.PLAIN)]
     if judgement.verdict == NOT_PROVED and judgement.differs:
         rows.append(Row.of("differs at", _spots(judgement.differs)))
     elif judgement.residuals and judgement.verdict in (PROVED, NOT_PROVED):
@@ -64,7 +66,7 @@ def _finding(link: Link) -> Finding:
     return Finding(judgement.verdict, Place(link.commit[:12]), link.subject, tuple(rows))
 
 
-def _words(link: Link) -> Iterator[str]:
+def words(link: Link) -> Iterator[str]:
     """The verdict, why, and what was measured."""
     judgement = link.judgement
     yield f"{judgement.verdict}: {judgement.reason}"
@@ -88,7 +90,8 @@ def _spots(spots: tuple[Spot, ...]) -> list[str]:
     return shown
 
 
-def _data(link: Link) -> dict[str, object]:
+def link_data(link: Link) -> dict[str, object]:
+    """Give a commit and its judgement for programs."""
     return {
         "commit": link.commit,
         "subject": link.subject,

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from verify.commands import apply, blame, certify, chain, verify
+from verify.commands import apply, blame, certify, chain, series, verify
 from verify.console import INTERRUPTED, Output, print_text
 from verify.escape import visible_lines
 from verify.report import Verdict, faulted
@@ -42,6 +42,7 @@ app.command("apply", help=apply.HELP)(apply.apply)
 app.command("verify", help=verify.HELP)(verify.verify)
 app.command("certify", help=certify.HELP)(certify.certify)
 app.command("chain", help=chain.HELP)(chain.chain)
+app.command("series", help=series.HELP)(series.series)
 app.command("blame", help=blame.HELP)(blame.blame)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from transforms.git import GitError, MissingObjectError
 from transforms.tree import GitTree
@@ -25,10 +26,34 @@ class Commit:
 
 
 def commits_between(base: GitTree, head: GitTree) -> list[str]:
-    """List the ids of all commits that lead from `base` to `head`, each after its parents."""
+    """List the ids of all commits that lead from `base` to `head`, each after its parents.
+
+    Raises `Refusal` where the repository says that a commit has other parents than it has: a clone
+    that is shallow there hides what leads to it.
+    """
+    try:
+        printed = head.repository.run(
+            "rev-list", "--reverse", "--topo-order", "--parents", f"{base.commit}..{head.commit}"
+        )
+    except (GitError, MissingObjectError):
+        raise head.repository.missing("A commit of the range") from None
+    rows = [line.split() for line in printed.decode().splitlines()]
+    ids = [row[0] for row in rows]
+    for commit, (_, *parents) in zip(read_commits(head, ids), rows, strict=True):
+        if commit.parents != tuple(parents):
+            raise head.repository.missing(f"What leads to {commit.id[:12]}")
+    return ids
+
+
+def commits_that_name(head: GitTree, word: str) -> list[str]:
+    """List the commits up to `head` with a message line that begins so, each after its parents.
+
+    `word` is letters and hyphens; its case does not matter. A quick look, not a verdict.
+    """
     printed = head.repository.run(
-        "rev-list", "--reverse", "--topo-order", f"{base.commit}..{head.commit}"
-    )
+        "rev-list", "--reverse", "--topo-order", "--regexp-ignore-case",
+        f"--grep=^{word}[ \t]*:", head.commit,
+    )  # fmt: skip
     return printed.decode().split()
 
 
@@ -42,8 +67,9 @@ def read_commits(tree: GitTree, ids: Sequence[str]) -> Iterator[Commit]:
 
 
 def _parsed(name: str, raw: bytes) -> Commit:
+    """Read a commit as git does: its tree, then its parents, and no parent further down."""
     head, _, message = raw.partition(b"\n\n")
-    fields = [line.decode("ascii", "replace").partition(" ") for line in head.split(b"\n")]
-    tree = next((value for key, _, value in fields if key == "tree"), "")
-    parents = tuple(value for key, _, value in fields if key == "parent")
+    first, *rest = [line.decode("ascii", "replace").partition(" ") for line in head.split(b"\n")]
+    parents = tuple(value for _, _, value in takewhile(lambda field: field[0] == "parent", rest))
+    tree = first[2] if first[0] == "tree" else ""
     return Commit(name, tree, parents, message.decode("utf-8", "replace"))

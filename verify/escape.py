@@ -5,6 +5,9 @@ bidirectional controls that reorder what a reviewer reads, characters that have 
 None of it may act on the reader; all of it must be seen. So such characters are shown, not
 dropped: ASCII and Latin-1 controls as `\x1b`, undecodable bytes as `\xff`, others as `<U+202E>`.
 
+Text that a machine would obey is shown too: a log of GitHub or Azure runs `##[...]` anywhere in a
+line, and `::...` at its start. A run of blanks that could push code out of sight is counted.
+
 The set is written out and not asked of `unicodedata`, which differs between Python versions: a
 report is the same text under each.
 """
@@ -21,8 +24,12 @@ _HIDDEN = (
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_ONE_LINE = re.compile(f"[{_HIDDEN}]")
-_MANY_LINES = re.compile(rf"(?![\n\t])[{_HIDDEN}]")
+_BLANK = r" \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_COMMAND = r"##(?=\w*\[)"
+_ONE_LINE = re.compile(f"[{_HIDDEN}]|{_COMMAND}|[{_BLANK}]{{200,}}|^[{_BLANK}]*::")
+_MANY_LINES = re.compile(
+    rf"(?![\n\t])[{_HIDDEN}]|{_COMMAND}|[\t{_BLANK}]{{200,}}|(?m:^[\t{_BLANK}]*::)"
+)
 
 _MOST_FOREIGN = 12
 
@@ -50,12 +57,21 @@ def foreign(text: str) -> list[str]:
 
 
 def _show(match: re.Match[str]) -> str:
-    character = match.group()
-    if character in _SHORT:
-        return _SHORT[character]
-    code = ord(character)
+    text = match.group()
+    if len(text) > 1:
+        return _show_run(text)
+    if text in _SHORT:
+        return _SHORT[text]
+    code = ord(text)
     if code <= 0xFF:
         return f"\\x{code:02x}"
     if 0xDC80 <= code <= 0xDCFF:  # `surrogateescape` keeps an undecodable byte so
         return f"\\x{code - 0xDC00:02x}"
     return f"<U+{code:04X}>"
+
+
+def _show_run(text: str) -> str:
+    """Show what is no single character: the start of a command, or a run of blanks."""
+    if text.endswith("::"):
+        return f"{text[:-2]}\\x3a:"
+    return "#\\x23" if text == "##" else f" <{len(text):,} blanks> "

@@ -10,6 +10,8 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
+from transforms.errors import Refusal
+from transforms.parsing import parse
 from verify.ancestry import Explain
 from verify.certificate import Certificate, Moved
 
@@ -79,8 +81,8 @@ class _Explainer:
 def _spans(data: bytes) -> Iterator[tuple[int, int, bool]]:
     """First and last line of each statement at top level, and whether it is an import."""
     try:
-        body = ast.parse(data).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = parse(data, "").body
+    except Refusal:
         return
     for node in body:
         decorators = getattr(node, "decorator_list", [])

@@ -7,6 +7,7 @@ from typing import Any
 
 from transforms.errors import Place
 from verify.authored_report import authored_data, authored_section, authored_words
+from verify.escape import foreign
 from verify.replay import Hunk, Replay
 from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, cut, listed
 
@@ -49,6 +50,9 @@ def _finding(hunk: Hunk) -> Finding:
         rows.append(Row.of("the plan gives", cut(hunk.missing), Style.REMOVED))
     if hunk.extra:
         rows.append(Row.of("the target has", cut(hunk.extra), Style.ADDED))
+    strange = foreign("\n".join(hunk.extra))
+    if strange:
+        rows.append(Row.of("holds characters outside ASCII", strange, Style.BAD))
     message = hunk.operation + (f"; {hunk.note}" if hunk.note else "")
     return Finding("residual", Place(hunk.path, hunk.line or None), message, tuple(rows))
 

@@ -22,6 +22,7 @@ from verify.escape import visible
 SCHEMA = 1
 _MOST_LINES = 20
 _MOST_BLANK = 2
+_MESSAGE = 1000  # characters at each end of a message that quotes code
 EXCERPT_WIDTH = 160  # characters of a source line that are shown; a hostile line may be megabytes
 
 
@@ -116,8 +117,10 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def cut(lines: Sequence[str]) -> list[str]:
-    """Keep what a reader needs: the first lines, with blank ones in a row as one, and the number.
+def cut(lines: Sequence[str], most: int | None = _MOST_LINES) -> list[str]:
+    """Keep what a reader needs: the first lines, blank ones in a row as one, long ones cut.
+
+    All of it is kept where `most` is None.
 
     Blank lines are counted, not shown, so that none of them can push the next line out of sight.
     """
@@ -128,9 +131,20 @@ def cut(lines: Sequence[str]) -> list[str]:
             shown.append(f"... {counted(len(together), 'blank line')}")
         else:
             shown += together
-    if len(shown) <= _MOST_LINES:
+    if most is None:
         return shown
-    return [*shown[:_MOST_LINES], f"... {counted(len(shown) - _MOST_LINES, 'more line')}"]
+    shown = [_shortened(line) for line in shown]
+    if len(shown) <= most:
+        return shown
+    return [*shown[:most], f"... {counted(len(shown) - most, 'more line')}"]
+
+
+def _shortened(line: str, end: int = EXCERPT_WIDTH) -> str:
+    """Keep both ends of a line that nobody would read whole."""
+    left_out = len(line) - 2 * end
+    if left_out <= end:
+        return line
+    return f"{line[:end]} ... {counted(left_out, 'character')} ... {line[-end:]}"
 
 
 def listed(counts: Mapping[str, int]) -> str:
@@ -212,7 +226,9 @@ def to_json(report: Report, *, timings: bool = False) -> str:
     }
     if timings:
         document["seconds"] = {name: round(seconds, 6) for name, seconds in report.timings}
-    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+    text = json.dumps(document, indent=2, sort_keys=True)
+    # Printed, it may come to stand in a log whose reader obeys `##[...]`.
+    return text.replace("##", "#\\u0023") + "\n"
 
 
 def to_text(report: Report, *, timings: bool = False) -> str:
@@ -257,7 +273,8 @@ def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
     where = str(finding.place)
     head = [_piece(f"  {where}", Style.PATH)] if where else [_piece(" ")]
     if finding.message:
-        head.append(_piece(f"{':' if where else ''} {finding.message}"))
+        message = _shortened(finding.message, _MESSAGE)
+        head.append(_piece(f"{':' if where else ''} {message}"))
     yield tuple(head)
     if finding.place.excerpt:
         yield from _excerpt_lines(finding.place)
@@ -265,7 +282,9 @@ def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
         if row.label:
             yield (_piece(f"    {row.label}", Style.QUIET),)
         for value, style in row.values:
-            for line in value.split("\n"):
+            # Only code has lines of its own; in a path a line break is a character to be seen.
+            is_code = style in (Style.ADDED, Style.REMOVED)
+            for line in value.split("\n") if is_code else (value,):
                 yield (_piece(f"      {_marker(style)}{line}", style),)
 
 

@@ -7,6 +7,7 @@ list or promisor of the judged repository is in force, and nothing is written th
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from transforms.git import GitError, MissingObjectError, Repository
+from transforms.paths import from_bytes, quote
 
 _NOBODY = "Repot <repot@repot.invalid> 0 +0000"
 _MOST_UNPACKED = 1 << 30  # bytes of disk, for as long as blame runs
@@ -41,10 +43,11 @@ class Scratch:
             (self._folder / name).mkdir(parents=True)
         (self._folder / "HEAD").write_text("ref: refs/heads/none\n")
         (self._folder / "config").write_text(configuration)
-        objects = judged.absolute_git_dir() / "objects"
-        common = judged.run("rev-parse", "--git-path", "objects").decode().rstrip("\n")
-        shared = (judged.absolute_git_dir() / common).resolve() if common else objects
-        (self._folder / "objects/info/alternates").write_text(f"{shared}\n")
+        printed = judged.run("rev-parse", "--git-path", "objects").removesuffix(b"\n")
+        shared = (judged.absolute_git_dir() / os.fsdecode(printed)).resolve()
+        # Quoted, since a folder may be named with a line break; git reads C escapes here.
+        line = quote(from_bytes(os.fsencode(shared)))
+        (self._folder / "objects/info/alternates").write_text(f"{line}\n", encoding="ascii")
         self.repository = Repository(self._folder, None)
 
     def __enter__(self) -> Scratch:

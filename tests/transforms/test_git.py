@@ -177,6 +177,7 @@ def by_replaced_objects(repo: Path, _trap: str) -> dict[str, str]:
     tree = run_git(repo, "mktree", stdin=f"100644 blob {evil}\tevil.py\n".encode()).decode().strip()
     head = run_git(repo, "commit-tree", "-m", "Evil", tree).decode().strip()
     run_git(repo, "replace", "HEAD", head)
+    run_git(repo, "config", "core.useReplaceRefs", "true")
     (repo / ".git/info/grafts").write_text(f"{head} {head}\n")
     return {}
 

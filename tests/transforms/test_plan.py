@@ -566,6 +566,7 @@ TEXTS = st.lists(
     ),
     max_size=12,
 ).map("".join)  # fmt: skip
+HEADERS = st.sampled_from(["", "\n", "# é\n", '"""One."""', '# a\n\n"""Two\nlines."""\n\n'])
 NAMES = st.one_of(
     st.text(string.ascii_letters, min_size=1, max_size=6), st.sampled_from(["_", "é", "x1", "名"])
 )
@@ -598,7 +599,7 @@ def destinations(draw: st.DrawFn, index: int) -> Destination:
         after="A" if anchor == "after" else None,
         at="start" if anchor == "at" else "end",
         licence=draw(st.booleans()),
-        header=draw(st.none() | TEXTS),
+        header=draw(st.none() | HEADERS),
         import_from=draw(st.none() | MODULES),
     )
 

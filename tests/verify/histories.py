@@ -45,13 +45,13 @@ class History:
     def git(self, *arguments: str) -> str:
         """Run git here."""
         done = subprocess.run(
-            ["git", "-C", str(self.folder), *arguments], capture_output=True, text=True, check=True
+            ["git", "-C", str(self.folder), *arguments], capture_output=True, check=True
         )
-        return done.stdout.strip()
+        return done.stdout.decode("utf-8", "surrogateescape").strip()
 
     def commit(self, files: Mapping[str, str], message: str = "change") -> str:
         """Commit exactly these files; gives the commit's id."""
-        for path in self.git("ls-files").split("\n"):
+        for path in self.git("ls-files", "-z").split("\0"):
             if path and path not in files:
                 (self.folder / path).unlink()
         for path, text in files.items():

@@ -5,6 +5,7 @@ stands on the standard library alone and shares no code with the mover: it is a 
 """
 
 from __future__ import annotations
+import __future__
 
 import re
 import sys
@@ -38,6 +39,12 @@ _LINK = 0o120000
 _BINARY = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 _CONFIGURATION = ("pyproject.toml", ".cfg", ".ini")  # entry points live there
 _PROSE = (".toml", ".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".pyi", ".ipynb")
+# What every Python that can read the code has anyway.
+_SETTLED = {
+    name
+    for name in __future__.all_feature_names
+    if (getattr(__future__, name).getMandatoryRelease() or (9,)) <= (3, 8)
+}
 _MOST_TEXT = 160  # characters of an excerpt
 
 
@@ -449,14 +456,19 @@ def _futures(judge: Judge, new: Module) -> None:
         if module is new:
             known |= old.source.futures
             unit = new.source.units[index]
+            joins = new.path in judge.old and old is not judge.old[new.path]
             for name in sorted(old.source.futures ^ theirs):
-                if name not in theirs or judge.facts(new, unit).annotated:
-                    state = "is now" if name in theirs else "is no longer"
-                    why = f"`from __future__ import {name}` {state} in force here"
+                state = "is now" if name in theirs else "is no longer"
+                why = f"`from __future__ import {name}` {state} in force here"
+                if name in _SETTLED:
+                    judge.found.observe(new.path, unit.first, "future", f"{why}, for Python 2")
+                elif name not in theirs and joins and not judge.facts(new, unit).annotated:
+                    judge.found.observe(new.path, unit.first, "future", f"{why}, unused")
+                elif name not in theirs or judge.facts(new, unit).annotated:
                     judge.residual("target", new.source, unit.first, "future", why)
     if new.path in judge.old:
         known = set(judge.old[new.path].source.futures)
-    for name in sorted(theirs - known):
+    for name in sorted(theirs - known - _SETTLED):
         line = new.source.units[0].first
         why = f"`from __future__ import {name}` is new"
         judge.residual("target", new.source, line, "future", why, [line])

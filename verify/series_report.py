@@ -1,0 +1,62 @@
+"""The report of `repot series`: a line for each step, and the sums."""
+
+from __future__ import annotations
+
+from transforms.errors import Place
+from verify.chain import PROVED, Link
+from verify.chain_report import chain_verdict, link_data, result_words, words
+from verify.report import Finding, Report, Row, Section, Style, counted
+
+
+def in_series(head: str, links: tuple[Link, ...]) -> Report:
+    """Report a series."""
+    red = [link for link in links if link.is_red]
+    return Report(
+        command="series",
+        verdict=chain_verdict(red, []),
+        headline=f"{counted(len(links), 'claimed move')} up to {head}",
+        sections=(Section("Steps, oldest first", tuple(map(_finding, links))),),
+        summary=(total(links), result_words(red, [])),
+        data={"steps": [link_data(link) for link in links]},
+        timings=tuple((link.plan or link.commit[:12], link.seconds) for link in links),
+    )
+
+
+def _finding(link: Link) -> Finding:
+    if link.judgement.verdict != PROVED:
+        rows = (Row.of("", words(link), Style.BAD),)
+        return Finding(link.judgement.verdict, Place(link.commit[:12]), link.subject, rows)
+    return Finding(PROVED, Place(link.commit[:12]), _line(link))
+
+
+def _line(link: Link) -> str:
+    judgement = link.judgement
+    return (
+        f"{link.plan}: {counted(judgement.symbols, 'symbol')}, "
+        f"{counted(judgement.files, 'file')}, "
+        f"{counted(judgement.authored_lines, 'authored line')}; "
+        f"{judgement.traced}/{judgement.lines} lines traced, {judgement.strict} strict; "
+        f"{judgement.certificate}"
+    )
+
+
+def total(links: tuple[Link, ...]) -> str:
+    """Sum the steps up in a sentence."""
+    each = [link.judgement for link in links]
+    lines, traced = sum(j.lines for j in each), sum(j.traced for j in each)
+    strict = sum(j.strict for j in each)
+    words = (
+        f"{counted(len(links), 'step')}: {counted(sum(j.symbols for j in each), 'symbol')}, "
+        f"{counted(sum(j.authored_lines for j in each), 'authored line')}"
+    )
+    if not lines:
+        return f"{words}."
+    return (
+        f"{words}; {traced:,} of {lines:,} lines traced past the move ({_percent(traced, lines)}), "
+        f"{strict:,} to the sources alone ({_percent(strict, lines)})."
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    """Round down: a budget is not met by rounding."""
+    return f"{part * 1000 // whole / 10:.1f} %"

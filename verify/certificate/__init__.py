@@ -19,7 +19,7 @@ from typing import Protocol
 from verify.certificate.conserve import Comment, Place, Shapes, pair
 from verify.certificate.judge import Judge
 from verify.certificate.names import PATH, named
-from verify.certificate.order import Order
+from verify.certificate.order import Order, cycles
 from verify.certificate.reach import Reach
 from verify.certificate.resolve import Side
 from verify.certificate.source import (
@@ -317,7 +317,7 @@ def _judge(
     _shadows(base, target, found)
     _Comments(judge, shapes).run()
     Order(judge).run()
-    _cycles(judge)
+    cycles(judge)
     reach = Reach(judge, unchanged, read, rest.search)
     reach.run()
     _mentions(reach, rest, found)
@@ -423,30 +423,6 @@ class _Comments:
                     self.judge.found.move("copies", "comment", origin, place, path, line)
                     return True
         return False
-
-
-def _cycles(judge: Judge) -> None:
-    """Report each import that closes a circle which the base did not have.
-
-    A new module counts as the one that most of it came from.
-    """
-    flow: dict[str, Counter[str]] = defaultdict(Counter)
-    for old, _, new, _ in judge.pairs:
-        for stem in {new.stem, new.stem.rpartition("/")[0]} - judge.stems.keys():
-            flow[stem][old.stem] += 1
-    fresh = {module.stem for module in judge.new.values()}
-    home = {s: min(c, key=lambda o: (-c[o], o)) for s, c in flow.items() if s in fresh}
-    known = {(m.stem, stem) for m in judge.old.values() for stem, _ in judge.base.edges(m)}
-    for module in judge.new.values():
-        for stem, line in sorted(judge.target.edges(module)):
-            one, other = home.get(module.stem, module.stem), home.get(stem, stem)
-            if one == other or (one, other) in known or judge.base.path({}, one, other):
-                continue  # it was loaded from here before, perhaps by a longer way
-            back = judge.target.path(home, other, one)
-            if back:
-                circle = " -> ".join(s.replace("/", ".") for s in (one, *back))
-                why = f"this closes an import cycle: {circle}"
-                judge.residual("target", module.source, line, "cycle", why)
 
 
 def _futures(judge: Judge, new: Module) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from verify.certificate.conserve import Place
@@ -380,3 +380,27 @@ class _Run:
                 self.faults.add((module.stem, item.line, stem, str(item.member)))
             elif item.member and not made:
                 self._load(f"{stem}/{item.member}")
+
+
+def cycles(judge: Judge) -> None:
+    """Report each import that closes a circle which the base did not have.
+
+    A new module counts as the one that most of it came from.
+    """
+    flow: dict[str, Counter[str]] = defaultdict(Counter)
+    for old, _, new, _ in judge.pairs:
+        for stem in {new.stem, new.stem.rpartition("/")[0]} - judge.stems.keys():
+            flow[stem][old.stem] += 1
+    fresh = {module.stem for module in judge.new.values()}
+    home = {s: min(c, key=lambda o: (-c[o], o)) for s, c in flow.items() if s in fresh}
+    known = {(m.stem, stem) for m in judge.old.values() for stem, _ in judge.base.edges(m)}
+    for module in judge.new.values():
+        for stem, line in sorted(judge.target.edges(module)):
+            one, other = home.get(module.stem, module.stem), home.get(stem, stem)
+            if one == other or (one, other) in known or judge.base.path({}, one, other):
+                continue  # it was loaded from here before, perhaps by a longer way
+            back = judge.target.path(home, other, one)
+            if back:
+                circle = " -> ".join(s.replace("/", ".") for s in (one, *back))
+                why = f"this closes an import cycle: {circle}"
+                judge.residual("target", module.source, line, "cycle", why)

@@ -440,15 +440,15 @@ def _futures(judge: Judge, new: Module) -> None:
         if module is new:
             known |= old.source.futures
             unit = new.source.units[index]
+            joins = new.path in judge.old and old is not judge.old[new.path]
             for name in sorted(old.source.futures ^ theirs):
                 state = "is now" if name in theirs else "is no longer"
                 why = f"`from __future__ import {name}` {state} in force here"
                 if name in _SETTLED:
                     judge.found.observe(new.path, unit.first, "future", f"{why}, for Python 2")
-                elif name == "annotations" and not judge.facts(new, unit).annotated:
-                    if name not in theirs:
-                        judge.found.observe(new.path, unit.first, "future", f"{why}, unused")
-                else:
+                elif name not in theirs and joins and not judge.facts(new, unit).annotated:
+                    judge.found.observe(new.path, unit.first, "future", f"{why}, unused")
+                elif name not in theirs or judge.facts(new, unit).annotated:
                     judge.residual("target", new.source, unit.first, "future", why)
     if new.path in judge.old:
         known = set(judge.old[new.path].source.futures)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.verify.certificate.trees import BOTH, X, explain, judge, moved
+from tests.verify.certificate.trees import BOTH, F, X, explain, judge, moved
 from verify.certificate import CERTIFIED, RESIDUAL
 
 ANNOTATED = "def f(x: int = 1):\n    return x\n"
@@ -19,15 +19,28 @@ def test_a_feature_that_every_python_has_is_listed(name: str) -> None:
     assert observed.what.endswith("is no longer in force here, for Python 2")
 
 
-def test_annotations_are_missed_only_by_what_has_some() -> None:
-    future = "from __future__ import annotations\n\n"
-    found = judge(*moved(future + BOTH, "def f():\n    return 1\n", f"{future}{X}"))
+FUTURE = "from __future__ import annotations\n\n"
+THERE = "Y = 2\n"
+
+
+def test_a_module_that_is_there_needs_none_for_what_has_no_annotation() -> None:
+    before = {"m.py": FUTURE + BOTH, "n.py": THERE}
+    after = {"m.py": FUTURE + X, "n.py": f"{THERE}\n\n{F}"}
+    found = judge(before, after)
     assert found.verdict == CERTIFIED, explain(found)
-    assert [
-        o.what.endswith("no longer in force here, unused")
-        for o in found.observables
-        if o.kind == "future"
-    ] == [True]
+    (observed,) = (o for o in found.observables if o.kind == "future")
+    assert observed.what.endswith("is no longer in force here, unused")
+
+
+def test_it_needs_one_for_what_has() -> None:
+    before = {"m.py": f"{FUTURE}{ANNOTATED}\n\n{X}", "n.py": THERE}
+    after = {"m.py": FUTURE + X, "n.py": f"{THERE}\n\n{ANNOTATED}"}
+    assert {r.kind for r in judge(before, after).residuals} == {"future"}
+
+
+def test_a_new_module_keeps_it_and_so_does_the_old_one() -> None:
+    assert judge(*moved(FUTURE + BOTH, F, FUTURE + X)).verdict == RESIDUAL
+    assert judge(*moved(FUTURE + BOTH, FUTURE + F, X)).verdict == RESIDUAL
 
 
 @pytest.mark.parametrize("name", ["annotations", "barry_as_FLUFL"])

@@ -51,7 +51,7 @@ def commits_that_name(head: GitTree, word: str) -> list[str]:
     `word` is letters and hyphens; its case does not matter. A quick look, not a verdict.
     """
     printed = head.repository.run(
-        "rev-list", "--reverse", "--topo-order", "--regexp-ignore-case",
+        "rev-list", "--reverse", "--topo-order", "--regexp-ignore-case", "--basic-regexp",
         f"--grep=^{word}[ \t]*:", head.commit,
     )  # fmt: skip
     return printed.decode().split()

@@ -101,7 +101,8 @@ class TestRanges:
         world.history.git("commit", "--quiet", "--all", "-m", "Merge")
         answer = world.repot("chain", f"{base}..HEAD", "--no-cache", "--jobs=1", "--strict")
         assert answer.code == DIFFERED
-        assert answer.data["commits"][-1]["verdict"] != "proved"
+        assert answer.data["commits"][-1]["verdict"] == "for human eyes"
+        assert "adds to its parents" in answer.data["commits"][-1]["reason"]
 
 
 def link(world: World, path: str, target: str) -> None:

@@ -121,7 +121,7 @@ def test_refused_is(world: World, install: Install, hook: str, files: dict[str, 
     base, target = commits(world, written)
     answer = world.verify(base, target)
     assert (answer.code, answer.refusal) == (UNJUDGED, "formatter-configuration"), answer.out
-    chained = world.repot("chain", f"{base}..{target}", "--no-cache", "--jobs=1")
+    chained = world.chain(f"{base}..{target}")
     assert (chained.code, chained.data["commits"][0]["verdict"]) == (UNJUDGED, "not proved")
     assert not world.canary.exists()
 

@@ -74,6 +74,29 @@ def test_changed_by_the_move(world: World, data: bytes) -> None:
     assert all(len(answer.out) < 20_000 for answer in (verified, chained, certified))
 
 
+def test_thousands_of_equal_lines_are_compared_in_time(world: World) -> None:
+    for text in ("\n", "f()\n"):
+        base = commit(world, {**BEFORE, "more.py": text * 20_000 + "z = 0\n"}, {}, "base")
+        changed = text * 9_000 + "evil()\n" + text * 11_005 + "z = 1\n"
+        target = commit(world, {**AFTER, "more.py": changed}, {}, "target")
+        start = time.perf_counter()
+        answer = world.verify(base, target)
+        assert time.perf_counter() - start < 60
+        assert answer.code == DIFFERED
+        assert "+ evil()" in answer.out
+        world.history.git("reset", "--quiet", "--hard", base)
+        (world.repo / "shop/money.py").unlink(missing_ok=True)
+
+
+def test_lines_are_counted_as_git_counts_them(world: World) -> None:
+    """A form feed or a separator of paragraphs shifts no line number of a report."""
+    odd = "x = '\x0c\u2028\x85\x1c'\n"
+    base = commit(world, {**BEFORE, "more.py": f"{odd}y = 1\n"}, {}, "base")
+    target = commit(world, {**AFTER, "more.py": f"{odd}y = 2\n"}, {}, "target")
+    answer = world.verify(base, target)
+    assert [(h["path"], h["line"]) for h in answer.data["hunks"]] == [("more.py", 2)]
+
+
 def test_paths_and_messages_that_are_no_text(world: World) -> None:
     odd = {b"\xff\xfe.txt": b"x = 1\n", b"new\nline.py": b"y = 1\n"}
     base = commit(world, {**BEFORE, PLAN_PATH: PLAN}, odd, "base")

@@ -126,6 +126,20 @@ def test_refused_is(world: World, install: Install, hook: str, files: dict[str, 
     assert not world.canary.exists()
 
 
+@pytest.mark.parametrize("cache", [".repot", "deep/.repot"])
+def test_a_cache_in_the_repository_is_not_believed(
+    world: World, install: Install, monkeypatch: pytest.MonkeyPatch, cache: str
+) -> None:
+    install()
+    base, target = commits(world, {PRE_COMMIT: hooks("black"), "deep/x": ""})
+    monkeypatch.chdir(world.repo)
+    for place in (cache, str(world.repo / cache)):
+        monkeypatch.setenv("REPOT_CACHE", place)
+        assert world.verify(base, target).refusal == "formatter-cache"
+        assert world.repot("chain", f"{base}..{target}", "--jobs=1").code == UNJUDGED
+        assert not (world.repo / cache).exists()
+
+
 def test_a_version_that_is_not_in_the_table_is_refused(world: World, install: Install) -> None:
     install()
     base, target = commits(world, {PRE_COMMIT: hooks("black").replace("26.1.0", "99.1.0")})

@@ -23,7 +23,7 @@ transform: $(VENV)/base.stamp
 	@$(PY) -m verify.release $(if $(REPO),--repo "$(REPO)") $(if $(REV),--at "$(REV)")
 
 test: $(VENV)/dev.stamp
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	@$(PY) -m ruff check .

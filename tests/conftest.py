@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -58,6 +59,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that reports, where several share the tests."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left out"] = dict(session.config.stash[LEFT_OUT])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what one process left out: each collects all the tests."""
+    config: pytest.Config = node.config
+    told: dict[str, int] = getattr(node, "workeroutput", {}).get("left out", {})
+    config.stash[LEFT_OUT] |= Counter(told)
 
 
 def pytest_terminal_summary(

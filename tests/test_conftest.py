@@ -26,14 +26,14 @@ def test_plain(): pass
 """
 
 
-def outcome(folder: Path, **environment: str) -> tuple[int, list[str]]:
+def outcome(folder: Path, *options: str, **environment: str) -> tuple[int, list[str]]:
     """Run a suite with our conftest in an environment of its own; give what it closes with."""
     shutil.copy(HERE / "conftest.py", folder / "conftest.py")
     (folder / "test_all.py").write_text(TESTS)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n history\n registry\n system\n")
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("REPOT_")}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
         check=False,
         cwd=folder,
         env={**inherited, **environment},
@@ -51,6 +51,13 @@ def test_what_a_run_leaves_out_is_counted_with_the_reason(tmp_path: Path) -> Non
         "1 system (REPOT_SYSTEM not set)"
     )
     assert "1 passed, 5 deselected" in closing
+
+
+def test_processes_that_share_the_tests_count_each_only_once(tmp_path: Path) -> None:
+    code, (left_out, closing) = outcome(tmp_path, "--numprocesses=2", REPOT_REGISTRY="0")
+    assert code == 0
+    assert left_out.startswith("left out: 3 history (REPOT_HISTORIES not set), 1 registry")
+    assert "1 passed" in closing
 
 
 def test_a_machine_that_has_all_leaves_nothing_out(tmp_path: Path) -> None:

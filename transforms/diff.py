@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import AnyStr
 
 CONTEXT = 3  # unchanged lines shown around a change, as git does
 _MOST_EDITS = 400  # in one stretch without an anchor; beyond it the stretch counts as replaced
@@ -39,11 +40,11 @@ def split_lines(data: bytes) -> list[bytes]:
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
-def edits(old: Sequence[bytes], new: Sequence[bytes]) -> list[Edit]:
+def edits(old: Sequence[AnyStr], new: Sequence[AnyStr]) -> list[Edit]:
     """List what differs, in order; the same answer on every run and machine."""
-    numbers: dict[bytes, int] = {}
-    left = [numbers.setdefault(line, len(numbers)) for line in old]
-    right = [numbers.setdefault(line, len(numbers)) for line in new]
+    numbers: dict[AnyStr, int] = {}
+    left: list[int] = [numbers.setdefault(line, len(numbers)) for line in old]
+    right: list[int] = [numbers.setdefault(line, len(numbers)) for line in new]
     found: list[Edit] = []
     old_at = new_at = 0
     for old_index, new_index in [*_pairs(left, right), (len(left), len(right))]:
@@ -155,7 +156,7 @@ def _trace(history: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int
     return pairs[::-1]
 
 
-def _slide_all(found: list[Edit], old: Sequence[bytes], new: Sequence[bytes]) -> list[Edit]:
+def _slide_all(found: list[Edit], old: Sequence[AnyStr], new: Sequence[AnyStr]) -> list[Edit]:
     """Move pure deletions and insertions among equal lines to where a reader would cut."""
     result: list[Edit] = []
     for number, edit in enumerate(found):
@@ -172,7 +173,7 @@ def _slide_all(found: list[Edit], old: Sequence[bytes], new: Sequence[bytes]) ->
     return result
 
 
-def _slide(lines: Sequence[bytes], start: int, end: int, up: int, ceiling: int) -> int:
+def _slide(lines: Sequence[AnyStr], start: int, end: int, up: int, ceiling: int) -> int:
     """Choose by how many lines to move the block: it should begin at the outermost statement."""
     lowest = 0
     while -lowest < up and lines[start + lowest - 1] == lines[end + lowest - 1]:

@@ -34,6 +34,7 @@ _OVERRIDES = (
     f"core.attributesFile={os.devnull}",
     "core.useReplaceRefs=false",  # set to true, it outdoes GIT_NO_REPLACE_OBJECTS
     "core.commitGraph=false",  # a forged one could give a commit another tree
+    "i18n.logOutputEncoding=UTF-8",
     "color.ui=false",
 )
 _ENVIRONMENT = {

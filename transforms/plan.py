@@ -7,13 +7,13 @@ path and dotted name in it is checked when it is read; what they mean in a tree 
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from transforms.diff import edits
 from transforms.errors import Place, Refusal
 from transforms.schema import MOST_DOTS, Reader, clipped, deepest_key, locate_keys
 
@@ -152,11 +152,9 @@ class AuthoredEdit:
         old, new = self.old.splitlines(), self.new.splitlines()
         removed: list[str] = []
         added: list[str] = []
-        matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-            if tag != "equal":
-                removed += old[i1:i2]
-                added += new[j1:j2]
+        for edit in edits(old, new):
+            removed += old[edit.old_start : edit.old_end]
+            added += new[edit.new_start : edit.new_end]
         return tuple(removed), tuple(added)
 
 

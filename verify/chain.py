@@ -22,6 +22,7 @@ from verify.certificate import CERTIFIED, RESIDUAL, Certificate
 from verify.certifying import certify_commits
 from verify.commits import Commit, commits_between, read_commits
 from verify.judging import prove
+from verify.merges import is_plain
 from verify.trailers import Trailer, read_trailer
 from verify.verdict_cache import VerdictCache
 from verify.workers import shared
@@ -116,7 +117,7 @@ def judge_commits(
     waiting: list[Commit] = []
     trees = _parent_trees(head, commits)
     for commit, trailer in zip(commits, claims, strict=True):
-        at_once = _told_by_the_commit(commit, trailer, trees)
+        at_once = _told_by_the_commit(commit, trailer, trees, head)
         if at_once is not None:
             known[commit.id] = at_once
             continue
@@ -157,14 +158,16 @@ def _parent_trees(head: GitTree, commits: Sequence[Commit]) -> dict[str, str]:
 
 
 def _told_by_the_commit(
-    commit: Commit, trailer: Trailer, trees: dict[str, str]
+    commit: Commit, trailer: Trailer, trees: dict[str, str], head: GitTree
 ) -> Judgement | None:
     """Judge what needs no file to be read: merges, first and empty commits, faulty trailers."""
     at_once = None
     if not commit.parents:
         at_once = Judgement(UNREAD, "a first commit: all of it is new")
     elif len(commit.parents) > 1:
-        at_once = Judgement(MERGE, "its commits are judged; read what it resolves")
+        if not trailer.claims and not is_plain(commit, head.repository):
+            return Judgement(UNREAD, "a merge that adds to its parents; read what it resolves")
+        at_once = Judgement(MERGE, "its commits are judged, and it adds nothing to them")
     elif trees[commit.parents[0]] == commit.tree:
         at_once = Judgement(EMPTY, "it changes nothing")
     if trailer.fault is not None:

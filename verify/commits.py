@@ -46,15 +46,18 @@ def commits_between(base: GitTree, head: GitTree) -> list[str]:
 
 
 def commits_that_name(head: GitTree, word: str) -> list[str]:
-    """List the commits up to `head` with a message line that begins so, each after its parents.
+    """List the commits up to `head` whose message holds a word in any case, after their parents.
 
-    `word` is letters and hyphens; its case does not matter. A quick look, not a verdict.
+    Messages are searched as they are stored: `git log --grep` reads them in the encoding that the
+    repository or the commit claims, which may hide the word. A quick look, not a verdict.
     """
-    printed = head.repository.run(
-        "rev-list", "--reverse", "--topo-order", "--regexp-ignore-case",
-        f"--grep=^{word}[ \t]*:", head.commit,
-    )  # fmt: skip
-    return printed.decode().split()
+    try:
+        printed = head.repository.run("rev-list", "--reverse", "--topo-order", head.commit)
+    except (GitError, MissingObjectError):
+        raise head.repository.missing("A commit of the history") from None
+    folded = word.casefold()
+    commits = read_commits(head, printed.decode().split())
+    return [commit.id for commit in commits if folded in commit.message.casefold()]
 
 
 def read_commits(tree: GitTree, ids: Sequence[str]) -> Iterator[Commit]:

@@ -6,12 +6,12 @@ with the operation of the plan that it belongs to.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transforms import engine
 from transforms.changes import Blob
+from transforms.diff import edits
 from transforms.formatters import Formatters
 from transforms.outcome import Outcome
 from transforms.plan import Plan
@@ -110,18 +110,19 @@ def _hunks(
     if have.binary or want.binary:
         yield Hunk(path, 0, operation, (), (), "binary contents differ")
         return
-    if mine == theirs:
+    if [line.rstrip("\r") for line in mine] == [line.rstrip("\r") for line in theirs]:
         yield Hunk(
             path, len(theirs), operation, (), (), "line endings or the last line's end differ"
         )
         return
     formatted = outcome.formatter_edits.get(path, ())
-    matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        if tag != "equal":
-            note = f"formatted by {', '.join(formatted)}" if formatted else ""
-            yield Hunk(path, j1 + 1, operation, mine[i1:i2], theirs[j1:j2], note)
+    note = f"formatted by {', '.join(formatted)}" if formatted else ""
+    for edit in edits(mine, theirs):
+        missing, extra = mine[edit.old_start : edit.old_end], theirs[edit.new_start : edit.new_end]
+        yield Hunk(path, edit.new_start + 1, operation, missing, extra, note)
 
 
 def _lines(blob: Entry) -> tuple[str, ...]:
-    return tuple(blob.data.decode("utf-8", "backslashreplace").splitlines())
+    """Split at line feeds alone, as git counts lines; what else may end one is shown in it."""
+    rows = blob.data.decode("utf-8", "backslashreplace").split("\n")
+    return tuple(rows if rows[-1] else rows[:-1])

@@ -25,9 +25,14 @@ BYTES = 64 << 20
 def cache_folder(name: str = "formatters") -> Path:
     """Give a folder, made if need be: below `$REPOT_CACHE`, or `repot` in the platform's own cache.
 
-    Raises `Refusal("formatter-cache")` if it cannot be made or if others can write to it.
+    Raises `Refusal("formatter-cache")` if it cannot be made, if others can write to it, or if it
+    was chosen inside a repository: a judged tree could bring formatters and verdicts of its own.
     """
     folder = _place() / name
+    if os.environ.get("REPOT_CACHE") and _is_in_repository(folder):
+        raise _unusable(
+            "The cache folder lies in a repository, which could fill it.", folder.parent
+        )
     try:
         for part in (folder.parent, folder):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -50,6 +55,10 @@ def _place() -> Path:
         return Path.home() / "Library" / "Caches" / "repot"
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "repot"
+
+
+def _is_in_repository(folder: Path) -> bool:
+    return any((above / ".git").exists() for above in folder.resolve().parents)
 
 
 def _unusable(cause: str, folder: Path) -> Refusal:

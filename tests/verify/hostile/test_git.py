@@ -201,5 +201,5 @@ def test_no_verdict_changes_by(
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(world.repo)
     before = listing(world.repo)
-    world.assert_moved(world.judge(base, target))
+    world.assert_proved(world.chain(f"{base}..{target}"))
     assert listing(world.repo) == before

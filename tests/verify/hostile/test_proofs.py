@@ -99,9 +99,10 @@ class TestRanges:
         world.history.git("merge", "--quiet", "--no-commit", "--no-ff", "side")
         (world.repo / "till.py").write_text("evil = 1\n")
         world.history.git("commit", "--quiet", "--all", "-m", "Merge")
-        answer = world.repot("chain", f"{base}..HEAD", "--no-cache", "--jobs=1", "--strict")
+        answer = world.chain(f"{base}..HEAD", "--strict")
         assert answer.code == DIFFERED
-        assert answer.data["commits"][-1]["verdict"] != "proved"
+        assert answer.data["commits"][-1]["verdict"] == "for human eyes"
+        assert "adds to its parents" in answer.data["commits"][-1]["reason"]
 
 
 def link(world: World, path: str, target: str) -> None:
@@ -115,7 +116,7 @@ class TestTrailers:
 
     def claim(self, world: World, base: str, plan: str, files: dict[str, str]) -> None:
         target = world.history.commit(files, f"Split\n\nMechanical-Move: {plan}")
-        answer = world.repot("chain", f"{base}..{target}", "--no-cache", "--jobs=1")
+        answer = world.chain(f"{base}..{target}")
         assert answer.code == DIFFERED
         assert [c["verdict"] for c in answer.data["commits"]] == ["faulty trailer"]
         assert answer.last == f"RED: {target[:12]}."
@@ -139,7 +140,7 @@ class TestTrailers:
         (world.repo / "till.py").write_text(AFTER["till.py"])
         world.history.git("add", "--all")
         world.history.git("commit", "--quiet", "-m", "x\n\nMechanical-Move: plans/link.toml")
-        answer = world.repot("chain", f"{base}..HEAD", "--no-cache", "--jobs=1")
+        answer = world.chain(f"{base}..HEAD")
         assert (answer.code, answer.data["commits"][0]["verdict"]) == (DIFFERED, "faulty trailer")
         assert "symbolic link" in answer.data["commits"][0]["reason"]
 
@@ -154,7 +155,7 @@ class TestTrailers:
         tree = world.history.git("write-tree")
         message = "x\n\nMechanical-Move: plans/sub.toml"
         target = world.history.git("commit-tree", "-p", base, "-m", message, tree)
-        answer = world.repot("chain", f"{base}..{target}", "--no-cache", "--jobs=1")
+        answer = world.chain(f"{base}..{target}")
         assert (answer.code, answer.data["commits"][0]["verdict"]) == (DIFFERED, "faulty trailer")
 
     def test_that_points_at_a_plan_changed_in_the_same_commit(self, world: World) -> None:
@@ -179,8 +180,22 @@ class TestTrailers:
         world.history.commit({**AFTER, PLAN_PATH: PLAN}, TRAILER)
         world.history.git("update-index", "--cacheinfo", f"120000,{blob},{PLAN_PATH}")
         world.history.git("commit", "--quiet", "--amend", "--no-edit")
-        answer = world.repot("chain", f"{base}..HEAD", "--no-cache", "--jobs=1")
+        answer = world.chain(f"{base}..HEAD")
         assert answer.code == DIFFERED
+
+
+def test_no_encoding_hides_a_claim_from_the_series(world: World) -> None:
+    _, target = world.moved()
+    for key in ("i18n.logOutputEncoding", "i18n.commitEncoding"):
+        world.history.git("config", key, "UTF-16")
+    world.history.git("config", "grep.patternType", "fixed")
+    raw = world.history.git("cat-file", "commit", target).encode() + b"\n"
+    raw = raw.replace(b"\n\n", b"\nencoding UTF-16\n\n", 1)
+    (world.folder / "commit").write_bytes(raw)
+    forged = world.history.git("hash-object", "-t", "commit", "-w", str(world.folder / "commit"))
+    for head in (target, forged):
+        answer = world.repot("series", "--at", head)
+        assert (answer.code, [step["commit"] for step in answer.data["steps"]]) == (HELD, [head])
 
 
 MACHINES = [

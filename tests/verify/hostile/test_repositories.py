@@ -40,7 +40,7 @@ def test_a_folder_may_have_any_name(
 ) -> None:
     world = World(tmp_path, capfd, repo=f"{name}/repo")
     base, target = world.moved()
-    world.assert_moved(world.judge(base, target))
+    world.assert_proved(world.chain(f"{base}..{target}"))
 
 
 def test_a_linked_worktree_is_judged_like_its_repository(world: World) -> None:
@@ -115,10 +115,10 @@ def test_a_shallow_edge_hides_no_commit_of_a_chain(world: World) -> None:
     edge = world.history.commit({**BEFORE, PLAN_PATH: PLAN, "evil.py": "x = 2\n"}, "edge")
     world.history.git("checkout", "--quiet", "main")
     world.history.git("merge", "--quiet", "--no-edit", "side")
-    whole = world.repot("chain", f"{base}..HEAD", "--no-cache", "--jobs=1")
+    whole = world.chain(f"{base}..HEAD")
     assert len(whole.data["commits"]) == 4
     (world.repo / ".git/shallow").write_text(f"{edge}\n")
-    answer = world.repot("chain", f"{base}..HEAD", "--no-cache", "--jobs=1")
+    answer = world.chain(f"{base}..HEAD")
     assert (answer.code, answer.refusal) == (UNJUDGED, "missing-object")
     assert "--unshallow" in answer.err
 
@@ -130,7 +130,7 @@ def test_a_parent_that_git_does_not_count_is_none(world: World) -> None:
     forged = head + f"\nparent {base}\n\n".encode() + message + b"\n"
     commit = git("hash-object", "-t", "commit", "-w", "--literally", "--stdin", data=forged,
                  cwd=world.repo)  # fmt: skip
-    answer = world.repot("chain", f"{base}..{commit}", "--no-cache", "--jobs=1")
+    answer = world.chain(f"{base}..{commit}")
     assert [found["verdict"] for found in answer.data["commits"]] == ["proved"]
 
 

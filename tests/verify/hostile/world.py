@@ -85,6 +85,10 @@ class World:
         """Replay the plan beside the repository."""
         return self.repot("verify", str(self.plan), "--base", base, "--target", target, repo=repo)
 
+    def chain(self, commits: str, *options: str, repo: Path | None = None) -> Answer:
+        """Judge a range; a claimed move is replayed, certified and blamed."""
+        return self.repot("chain", commits, "--no-cache", "--jobs=1", *options, repo=repo)
+
     def judge(self, base: str, target: str, repo: Path | None = None) -> dict[str, Answer]:
         """Run all four commands on a range."""
         commits = f"{base}..{target}"
@@ -92,7 +96,7 @@ class World:
             "verify": self.verify(base, target, repo),
             "certify": self.repot("certify", commits, repo=repo),
             "blame": self.repot("blame", commits, repo=repo),
-            "chain": self.repot("chain", commits, "--no-cache", "--jobs=1", repo=repo),
+            "chain": self.chain(commits, repo=repo),
         }
 
     def assert_moved(self, answers: dict[str, Answer]) -> None:
@@ -101,7 +105,14 @@ class World:
         assert answers["verify"].last == PASS
         assert answers["certify"].last == "CERTIFIED: nothing but the move."
         assert answers["blame"].data["traced"] == answers["blame"].data["lines"] == 5
-        assert answers["chain"].data["commits"][0]["verdict"] == "proved"
+        self.assert_proved(answers["chain"])
+
+    def assert_proved(self, answer: Answer) -> None:
+        """A chain of the plain move is green, and all three verdicts on it are as they should."""
+        assert answer.code == HELD, answer.out + answer.err
+        (found,) = answer.data["commits"]
+        assert (found["verdict"], found["certificate"]) == ("proved", "CERTIFIED")
+        assert (found["lines"], found["traced"], found["strict"]) == (5, 5, 5)
         assert not self.canary.exists()
 
 

@@ -117,7 +117,7 @@ def words(text: str) -> frozenset[str]:
     found = frozenset(re.findall(r"\w+", text))
     if text.isascii():
         return found
-    whole = re.findall(r"[\w\x80-\U0010ffff]+", text)  # identifiers also hold marks
+    whole = re.findall(r"\w*[\x80-\U0010ffff][\w\x80-\U0010ffff]*", text)  # also with marks
     return found.union(whole, *(re.findall(r"\w+", normalize("NFKC", part)) for part in whole))
 
 

@@ -80,7 +80,7 @@ class Order:
         homes = [self.judge.old[path] for path in sorted(self.judge.sources[new.path])]
         loaded = set[str]()
         for home in (*homes, *filter(None, [self.old.get(new.stem)])):
-            for unit in home.source.units:
+            for unit in (unit for unit in home.source.units if "import" in unit.text):
                 for level, name in {item[1:3] for item in self.judge.facts(home, unit).imports}:
                     loaded.update(base.find(home.path, level, name))
         for site, item in new.imports():

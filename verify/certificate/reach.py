@@ -6,7 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from unicodedata import normalize
+from unicodedata import is_normalized, normalize
 
 from verify.certificate.judge import Judge
 from verify.certificate.names import (
@@ -42,11 +42,18 @@ _BLOCK = re.compile(r"\n\s*(?:from|import|def|class|if|try|for|while|with|return
 _RUNS = re.compile(
     r"(?<![.\w])(?:exec|eval)\b|\b(?:__import__|import_module|run_module)\b|\bmodules\s*\["
 )
-# Bytes that may spell a name otherwise: letters that Python normalises, a coding of its own.
-_SPELLED = (
-    rb"import[^\n\x80-\xff]*[\x80-\xff]",
-    rb"#[^\n]*coding[:=][ \t]*(?!utf-?8|latin|ascii|iso|cp)[a-zA-Z]",
+# Bytes that may spell a name otherwise: of letters that Python normalises, of a coding of its own.
+_LETTERS = (
+    "c2aa c2ba c4b2 c4b3 c5bf c787 c788 c789 c78a c78b c78c c7b1 c7b2 c7b3 cab0 cab2 cab3 cab7 "
+    "cab8 cba1 cba2 cba3 e1b4 e1b5 e1b6 e281b1 e281bf e28290 e28291 e28292 e28293 e28295 "
+    "e28296 e28297 e28298 e28299 e2829a e2829b e2829c e284 e285 e2b1bc e2b1bd ea9fb2 ea9fb3 "
+    "ea9fb4 efac efb8b3 efb8b4 efb98d efb98e efb98f efbcbf f0909ea5 f09d f09faf"
 )
+_SPELLED = re.compile(
+    b"|".join(re.escape(bytes.fromhex(letters)) for letters in _LETTERS.split())
+    + rb"|\xef\xbc[\x90-\x99\xa1-\xba]|\xef\xbd[\x81-\x9a]"
+)
+_CODINGS = (b"tf-7", b"tf_7", b"tf7", b"TF-7", b"unicode_escape", b"unicode-escape")
 _LOADS = {"import_module", "__import__", "run_module"}
 _PATCHES = {"setattr", "delattr", "object", "patch", "setitem"}
 
@@ -154,7 +161,8 @@ class Reach:
                 [re.escape(t).encode() for t in sorted({stem.rpartition("/")[2] for stem in every})]
                 for every in (new, fresh | new)
             )
-            found = set(self.search(re.compile(b"|".join((*_SPELLED, *tails))), self.python))
+            found = set(self.search(re.compile(b"|".join((*tails, *_CODINGS))), self.python))
+            found.update(self.search(_SPELLED, self.python))
             inner = [p for p in self.python if any(p.startswith(f"{stem}/") for stem in fresh)]
             found.update(self.search(re.compile(rb"\bfrom\s*\."), inner) if inner else ())
             takes = re.compile(rb"\b(?:import|from)\b.*\b(?:%s)\b" % b"|".join(taken))
@@ -205,7 +213,8 @@ class Reach:
         stems = {s for s in stems if not s or s in inside or s.rpartition("/")[2] in found}
         if not stems:
             return False
-        text = text if text.isascii() else f"{text}\n{normalize('NFKC', text)}"
+        if not is_normalized("NFKC", text):
+            text = f"{text}\n{normalize('NFKC', text)}"
         imports, runs = [], _RUNS.search(text)
         for at in _IMPORT.finditer(text):
             end = _BLOCK.search(text, at.end())
@@ -331,8 +340,8 @@ class Reach:
             text = constant(module, node) if line else None
             for stem, attr in named(side, text) if text and PATH.fullmatch(text) else ():
                 yield line, "string", stem, attr
-            whole = isinstance(node, ast.Constant) and re.fullmatch(r"\.*\w+(\.\w+)*", text or "")
-            if text and whole and "." in text:
+            exact = isinstance(node, ast.Constant) and text and "." in text
+            if text and exact and re.fullmatch(r"\.*\w+(\.\w+)*", text):
                 bare = text.lstrip(".")
                 for stem in side.find(module.path, len(text) - len(bare), bare):
                     if self.lost.get(stem, set()) & self._said(module):

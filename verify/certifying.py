@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from transforms.changes import EXECUTABLE, REGULAR
+from transforms.changes import EXECUTABLE, REGULAR, SYMLINK
 from transforms.tree import GitTree
 from verify.certificate import Certificate, certify
 from verify.certificate_report import Texts, text_lines
@@ -23,6 +23,9 @@ class SharedFiles:
             for path, mode in tree.entries().items()
             if path not in apart and mode in (REGULAR, EXECUTABLE)
         ]
+        self._links = [
+            path for path, mode in tree.entries().items() if path not in apart and mode == SYMLINK
+        ]
 
     def paths(self) -> Collection[str]:
         """List all of them."""
@@ -35,6 +38,10 @@ class SharedFiles:
     def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
         """List those among `paths` whose bytes match."""
         return self._tree.search(needle, paths)
+
+    def links(self) -> Mapping[str, bytes]:
+        """Give the symbolic links, and where each leads."""
+        return self._tree.read_many(self._links)
 
 
 def certify_commits(base: GitTree, target: GitTree) -> Certificate:

@@ -13,12 +13,14 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from posixpath import normpath
 from typing import Protocol
 
 from verify.certificate.conserve import Comment, Place, Shapes, pair
 from verify.certificate.judge import Judge
 from verify.certificate.names import PATH, named
-from verify.certificate.reach import Order, Reach
+from verify.certificate.order import Order, cycles
+from verify.certificate.reach import Reach
 from verify.certificate.resolve import Side
 from verify.certificate.source import (
     Module,
@@ -33,6 +35,7 @@ from verify.certificate.source import (
 Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
 CERTIFIED, RESIDUAL, UNKNOWN = "CERTIFIED", "RESIDUAL", "UNKNOWN"
 _REGULAR = {0o100644, 0o100755}
+_LINK = 0o120000
 _BINARY = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 _CONFIGURATION = ("pyproject.toml", ".cfg", ".ini")  # entry points live there
 _PROSE = (".toml", ".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".pyi", ".ipynb")
@@ -140,6 +143,9 @@ class Rest(Protocol):
     def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
         """List those among `paths` whose bytes match."""
 
+    def links(self) -> Mapping[str, bytes]:
+        """Give the symbolic links, and where each leads."""
+
 
 class Findings:
     """A certificate in the making."""
@@ -203,6 +209,7 @@ class _Held:
 
     def __init__(self, files: Files) -> None:
         self._files = {path: data for path, (data, mode) in files.items() if mode in _REGULAR}
+        self._links = {path: data for path, (data, mode) in files.items() if mode == _LINK}
 
     def paths(self) -> Collection[str]:
         return self._files.keys()
@@ -212,6 +219,9 @@ class _Held:
 
     def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
         return [path for path in paths if needle.search(self._files[path])]
+
+    def links(self) -> Mapping[str, bytes]:
+        return self._links
 
 
 def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate:
@@ -285,6 +295,12 @@ def _judge(
             cache.update(rest.read_many(missing))
         return {path: cache[path] for path in wanted if path in cache}
 
+    for path, data in sorted(rest.links().items()):
+        place = normpath(f"{path}/../{data.decode('utf-8', 'replace')}")
+        if any(
+            f"./{known}/".startswith((f"./{place}/", f"{place}/")) for known in (*ours, *theirs)
+        ):
+            found.unknown(path, 1, "a link leads to what changed, so it has another name as well")
     shapes = Shapes()
     unchanged = sorted(p for p in rest.paths() if p not in ours and p not in theirs)
     ours, theirs = (
@@ -301,7 +317,7 @@ def _judge(
     _shadows(base, target, found)
     _Comments(judge, shapes).run()
     Order(judge).run()
-    _cycles(judge)
+    cycles(judge)
     reach = Reach(judge, unchanged, read, rest.search)
     reach.run()
     _mentions(reach, rest, found)
@@ -409,30 +425,6 @@ class _Comments:
         return False
 
 
-def _cycles(judge: Judge) -> None:
-    """Report each import that closes a circle which the base did not have.
-
-    A new module counts as the one that most of it came from.
-    """
-    flow: dict[str, Counter[str]] = defaultdict(Counter)
-    for old, _, new, _ in judge.pairs:
-        for stem in {new.stem, new.stem.rpartition("/")[0]} - judge.stems.keys():
-            flow[stem][old.stem] += 1
-    fresh = {module.stem for module in judge.new.values()}
-    home = {s: min(c, key=lambda o: (-c[o], o)) for s, c in flow.items() if s in fresh}
-    known = {(m.stem, stem) for m in judge.old.values() for stem, _ in judge.base.edges(m)}
-    for module in judge.new.values():
-        for stem, line in sorted(judge.target.edges(module)):
-            one, other = home.get(module.stem, module.stem), home.get(stem, stem)
-            if one == other or (one, other) in known or judge.base.path({}, one, other):
-                continue  # it was loaded from here before, perhaps by a longer way
-            back = judge.target.path(home, other, one)
-            if back:
-                circle = " -> ".join(s.replace("/", ".") for s in (one, *back))
-                why = f"this closes an import cycle: {circle}"
-                judge.residual("target", module.source, line, "cycle", why)
-
-
 def _futures(judge: Judge, new: Module) -> None:
     """Check that what `from __future__` brings is in force where it was, and nowhere else."""
     theirs, known = new.source.futures, set[str]()
@@ -459,12 +451,20 @@ def _futures(judge: Judge, new: Module) -> None:
 
 
 def _shadows(old: Side, new: Side, found: Findings) -> None:
-    """Refuse new modules that hide one of Python's own from scripts beside them."""
+    """Refuse new modules that hide one of Python's own from scripts beside them, or a name."""
     for module in new.changed():
         folder, _, name = module.stem.rpartition("/")
-        if not old.exists(module.stem) and name in sys.stdlib_module_names:
-            if not new.files.get(folder, "").endswith("__init__.py"):
-                why = f"it hides Python's own module `{name}` from what is run beside it"
+        package = new.module(folder)
+        if old.exists(module.stem):
+            continue
+        if package is None and name in {*sys.stdlib_module_names, "sitecustomize", "usercustomize"}:
+            why = f"it hides Python's own module `{name}` from what is run beside it"
+            found.residual("target", module.path, 1, "hidden", why)
+        for item in [site.imported for site in package.names.get(name, ())] if package else ():
+            stems = new.find(package.path, item.level, item.module) if package and item else []
+            own = {f"{stem}/{item.member}" for stem in stems} if item else set()
+            if not any(f"{stem}/".startswith(f"{module.stem}/") for stem in {*stems, *own}):
+                why = f"it hides what `{name}` is in its package"
                 found.residual("target", module.path, 1, "hidden", why)
 
 
@@ -480,18 +480,3 @@ def _visible(
         else:
             seen[path] = source
     return seen
-
-
-__all__ = [
-    "CERTIFIED",
-    "RESIDUAL",
-    "UNKNOWN",
-    "Certificate",
-    "Files",
-    "Moved",
-    "Observable",
-    "Residual",
-    "Rest",
-    "Unknown",
-    "certify",
-]

@@ -16,7 +16,15 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from verify.certificate.source import FUNCTIONS, Module, Source, Unit, imports_of, only_imports
+from verify.certificate.source import (
+    FUNCTIONS,
+    Module,
+    Source,
+    Unit,
+    imports_of,
+    is_text,
+    only_imports,
+)
 
 if TYPE_CHECKING:
     from verify.certificate.resolve import Side
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 Comment = tuple[str, int, frozenset[str]]  # text, line, and the names that imports there bring
 Sources = Mapping[str, Source]
 Place = tuple[str, int]  # a top-level statement: path and index
-Chains = Mapping[int, tuple[int, object]]  # where references start, their tokens and meaning
+Chains = Mapping[int, tuple[tuple[str, ...], object]]  # where references start: tokens, meaning
 _MOST_COMPARED = 4_000_000  # pairs of sibling statements; a hostile file may have more
 _OPEN = {getattr(tokenize, name, -1) for name in ("FSTRING_START", "TSTRING_START")}
 _CLOSE = {getattr(tokenize, name, -1) for name in ("FSTRING_END", "TSTRING_END")}
@@ -82,10 +90,7 @@ def lex(source: Source, unit: Unit) -> list[Token]:
     row = 0  # of the last token that is no comment
     try:
         for tok in tokenize.generate_tokens(io.StringIO(text).readline):
-            start, end = (
-                starts[tok.start[0] - 1] + tok.start[1],
-                starts[tok.end[0] - 1] + tok.end[1],
-            )
+            start, end = (starts[line - 1] + at for line, at in (tok.start, tok.end))
             column, alone = tok.start[1], False
             if tok.type in _OPEN:
                 opened.append((start, column))
@@ -214,12 +219,12 @@ class _Cutter:
         column = start - self.source.text.rfind("\n", 0, start) - 1
         pieces: list[Piece] = []
         lead: list[Token] = []
-        for node in body:
+        for index, node in enumerate(body):
             # A semicolon is layout; a comment above an import stays, whatever the import becomes.
             lead += [t for t in self.take(self.source.start_of(node)) if t.text != ";"]
-            if factor and only_imports(node):
+            if factor and only_imports(node) and not any(map(is_text, body[index:])):
                 self.imports(node)
-            else:
+            else:  # an import above a text keeps it from being the docstring
                 pieces.append(self.piece(node, lead, factor=factor))
                 lead = []
         while self.at < len(self.tokens):
@@ -313,11 +318,10 @@ def folded(piece: Piece, chains: Chains) -> Iterator[object]:
     """Give a piece's tokens, each reference to a definition as one."""
     index, head = 0, piece.head
     while index < len(head):
-        size, meaning = chains.get(piece.tokens[index].start, (0, None))
-        part = head[index : index + size]
-        if size and len(part) == size and all(dot == "." for dot in part[1::2]):
+        chain, meaning = chains.get(piece.tokens[index].start, ((), None))
+        if chain and head[index : index + len(chain)] == chain:
             yield meaning
-            index += size
+            index += len(chain)
         else:
             yield head[index]
             index += 1

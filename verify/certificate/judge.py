@@ -28,10 +28,12 @@ from verify.certificate.names import (
     LocalImport,
     Ref,
     facts,
+    immutable,
     last_name,
+    logger_name,
     words,
 )
-from verify.certificate.resolve import Look, Side
+from verify.certificate.resolve import CHECKING, Look, Side
 from verify.certificate.source import Import, Module, Source, Unit, is_text
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ if TYPE_CHECKING:
 
 _DOTTED = re.compile(r"[^\W\d]\w*(?:[.:][^\W\d]\w*)+")
 _FRAMES = re.compile(
-    r"inspect\.(currentframe|stack|trace|getmodule)|sys\._getframe|inspect\.getouter"
+    r"inspect\.(currentframe|stack|trace|getmodule|getouter)|sys\._(getframe|current_frames)|"
+    r"traceback\.(extract|format|print)_stack|.*\.(__globals__|f_globals|f_back)\b"
 )
 _NAMESPACES = {"globals", "vars", "dir", "locals"}
 _SHARED = re.compile(r"logging\.getLogger|typing(_extensions)?\.(TypeVar|ParamSpec|TypeVarTuple)")
@@ -83,6 +86,7 @@ class Judge:
         self._facts: dict[tuple[int, int, bool], Facts] = {}
         self._edits: dict[Place, set[int]] = {}  # the lines that an edit changed
         self._differing: dict[tuple[str, str], frozenset[str]] = {}
+        self.frozen: set[tuple[Place, str]] = set()  # read anew each time before, or once
 
     def run(self) -> None:
         """Judge every statement and every import of the changed files."""
@@ -109,7 +113,7 @@ class Judge:
         place = (id(module.source), unit.index, deep)
         if place not in self._facts:
             lazy = "annotations" in module.source.futures
-            checking = module.outside("TYPE_CHECKING") is not None
+            checking = module.outside("TYPE_CHECKING") in CHECKING
             self._facts[place] = facts(unit.node, lazy_hints=lazy, checking=checking, deep=deep)
         return self._facts[place]
 
@@ -167,6 +171,9 @@ class Judge:
             self._edited(old, before, new, after)
         elif before.text != after.text:
             self.found.counts["relaid"] += 1
+        if is_text(after.node) and (moved or before.index != after.index):
+            if 0 in {before.index, after.index}:
+                self.found.observe(new.path, after.first, "docstring", "a module's docstring moved")
         if moved:
             self._moved(old, before, new, after)
         elif before.text == after.text and not words(before.text) & self.differing(old, new):
@@ -191,18 +198,16 @@ class Judge:
                 if not HARMLESS.fullmatch(name):
                     text = f"{symbol} is now handed to `{name}` from its new module"
                     self.found.observe(new.path, after.first, "registry", text)
-        if is_text(after.node) and 0 in {before.index, after.index}:
-            self.found.observe(new.path, after.first, "docstring", "a module's docstring moved")
         theirs = self.facts(new, after)
         for ref in theirs.refs:
             for what, rest in self.target.resolve(new, ref).whats:
                 dotted = ".".join([str(what[1]), *rest])
-                if what[0] == "ext" and _FRAMES.match(dotted):
-                    why = f"{dotted} sees where it stands"
+                if what[0] in {"ext", "def"} and _FRAMES.match(dotted):
+                    why = f"{'.'.join((ref.name, *ref.attrs))} sees where it stands"
                     self.residual("target", new.source, ref.line, "sensitive", why)
         for maker, call, when in theirs.calls:
             name = last_name(call)
-            if _logger_name(maker, call) is not None:
+            if logger_name(maker, call) is not None:
                 text = "a logger is named after its new module"
                 self.found.observe(new.path, call.lineno, "logger", text)
             elif maker and not maker.attrs and name in _NAMESPACES and not call.args:
@@ -221,7 +226,7 @@ class Judge:
                 why = "names belong to other scopes than before"
                 self.residual("target", new.source, after.first, "binding", why)
             return
-        exempt = {_logger_name(ref, call) for ref, call, _ in theirs.calls}
+        exempt = {logger_name(ref, call) for ref, call, _ in theirs.calls}
         evaluated = {id(ref) for ref in theirs.evaluated}
         for one, other in zip(ours.refs, theirs.refs, strict=True):
             if id(other.node) in exempt or other.line in edits:
@@ -243,6 +248,8 @@ class Judge:
             theirs = self.target.resolve(new, other, limit=limits[1], deep=deep)
             if ours.equals(theirs, hint=one.when == HINT):
                 if ours.loaded == theirs.loaded:
+                    if ours.snapshot != theirs.snapshot:
+                        self.frozen |= {w[1:3] for w, _ in ours.whats if w[0] == "def"}
                     return None
                 return "it relies on an `import` of a dotted name that changed"
         return f"{'.'.join((other.name, *other.attrs))} is now {theirs}; it was {ours}"
@@ -261,9 +268,8 @@ class Judge:
 
         one, other = self.shapes.of(old.source, before), self.shapes.of(new.source, after)
         found = list(differences(one, other, same))
-        lines = self._edits[new.path, after.index] = set()
-        for pieces in found:
-            lines |= self._difference(old.source, new.source, *pieces)
+        lines = (self._difference(old.source, new.source, *pieces) for pieces in found)
+        self._edits[new.path, after.index] = set[int]().union(*lines)
         if not found:
             self.found.counts["repointed"] += 1
 
@@ -277,9 +283,10 @@ class Judge:
             meaning = side.resolve(module, ref, limit=limit, deep=True)
             rest = {len(rest) for _, rest in meaning.whats}
             if {what[0] for what, _ in meaning.whats} == {"def"} and len(rest) == 1:
-                size = 2 * (len(ref.attrs) - rest.pop()) + 1
+                names = (ref.name, *ref.attrs[: len(ref.attrs) - rest.pop()])
                 start = module.source.offset(ref.line, ref.column)
-                found[start] = (size, frozenset(what for what, _ in meaning.whats))
+                chain = tuple(".".join(names).replace(".", " . ").split())
+                found[start] = (chain, frozenset(what for what, _ in meaning.whats))
         return found
 
     def _string(self, one: str, other: str) -> bool:
@@ -345,7 +352,7 @@ class Judge:
             self.found.observe(new.path, after.first, "copy", f"{name} exists twice")
         elif not theirs:
             return f"nothing here uses this copy of {name}"
-        elif not _immutable(value):
+        elif not immutable(value):
             if not isinstance(value, ast.Call) or not dotted or value.args or value.keywords:
                 return f"a copy of {name} is another object"
             if not all(ref.condition and not ref.attrs for ref in (*ours, *theirs)):
@@ -394,6 +401,9 @@ class Judge:
         gone, come = Counter(e for e, _ in ours), Counter(e for e, _ in theirs)
         present = come.copy()
         gone, come = gone - come, come - gone
+        homes = [self.old[path] for path in self.sources[new.path]] if new else []
+        homes += [old] if old and old not in homes else []
+        known = {e.guards for home in homes for e, _ in self._entries(self.base, home)}
         for one in sorted(gone, key=repr):  # spelled otherwise, yet it brings the same
             for other in sorted(come, key=repr):
                 if one.name == other.name != "*" and one[2:] == other[2:] and old and new:
@@ -411,12 +421,14 @@ class Judge:
                 come[entry] -= 1
                 present[entry] -= 1
                 needless = self._needless(old, new, entry)
+                if entry.guards and entry.guards not in known:
+                    needless = "is on a condition that is new"
                 if present[entry] > 0 or needless:
                     self._import("target", new, item, needless or "is there twice")
 
     def _import(self, side: str, module: Module, item: Import, why: str) -> None:
-        why = f"`{item.spelled}` {why}"
-        self.residual(side, module.source, item.line, "import", why, [item.line])
+        said = f"`{item.spelled}` {why}"
+        self.residual(side, module.source, item.line, "import", said, [item.line])
 
     def _leaves(self, old: Module, new: Module | None, entry: Entry) -> bool:
         """Tell whether an import may go: something used it, or its name is still the same."""
@@ -468,6 +480,8 @@ class Judge:
             item = one[entry].imported
             if (one[entry].scope, item.name) not in ours.used:
                 self._import("base", old, item, "is gone, yet nothing used it")
+            elif one[entry].guards and not any(entry[:2] == e[:2] for e in other):
+                self._import("base", old, item, "is gone, which stood on a condition")
         for entry in sorted(other.keys() - one.keys(), key=repr):
             item = other[entry].imported
             lines = [ref.line for ref in theirs.refs if ref.local and item in ref.local]
@@ -484,17 +498,3 @@ def _local(side: Side, module: Module, item: LocalImport, deep: bool) -> tuple[o
     loaded = item.imported.module if item.imported.member is None else None
     what = side.follow(module, item.imported, Look(hint=True, deep=deep)).whats
     return (item.scope, item.imported.name, item.spot, guards, loaded, what)
-
-
-def _logger_name(ref: Ref | None, call: ast.Call) -> int | None:
-    """Give the `__name__` that only names a logger."""
-    if ref is not None and last_name(call) == "getLogger" and len(call.args) == 1:
-        return id(call.args[0]) if last_name(call.args[0]) == "__name__" else None
-    return None
-
-
-def _immutable(node: ast.expr) -> bool:
-    """Tell whether an expression is made of literals that cannot change."""
-    if isinstance(node, (ast.Tuple, ast.UnaryOp, ast.BinOp)):
-        return all(_immutable(n) for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
-    return isinstance(node, ast.Constant)

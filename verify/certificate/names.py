@@ -115,7 +115,10 @@ class _Scope:
 def words(text: str) -> frozenset[str]:
     """List the words of a text, also as Python normalises identifiers."""
     found = frozenset(re.findall(r"\w+", text))
-    return found if text.isascii() else found | {normalize("NFKC", word) for word in found}
+    if text.isascii():
+        return found
+    whole = re.findall(r"[\w\x80-\U0010ffff]+", text)  # identifiers also hold marks
+    return found.union(whole, *(re.findall(r"\w+", normalize("NFKC", part)) for part in whole))
 
 
 def last_name(node: ast.AST) -> str:
@@ -184,18 +187,20 @@ class _Walker:
     ) -> None:
         action = {ast.Load: "load", ast.Store: "store", ast.Del: "del"}[type(node.ctx)]
         owner = scope.owner(root.id) if scope is not None else None
-        local = None
+        name, local = root.id if owner is not None else _mangled(scope, root.id), None
         if owner is not None:
-            local = owner.imports.get(root.id)
+            local = owner.imports.get(name)
+            if isinstance(root.ctx, ast.Del) and owner.kind == "class":
+                owner.seen.discard(name)
             if local is None:
                 return
             if not isinstance(root.ctx, ast.Store):
-                self.facts.used.add((owner.name, root.id))
+                self.facts.used.add((owner.name, name))
         elif isinstance(root.ctx, ast.Store):
             if scope is None or root.id not in _declared(scope):
                 return
         where = (root.lineno, root.col_offset)
-        ref = Ref(root.id, attrs, *where, when, action, cond, local, node)
+        ref = Ref(name, attrs, *where, when, action, cond, local, node)
         (self.facts.guards if self.guard else self.facts.refs).append(ref)
 
     # --- statements ---
@@ -221,13 +226,13 @@ class _Walker:
         self.every([*node.args.defaults, *node.args.kw_defaults], scope, when)
         scope = self.parameters(node, scope)
         evaluated = any(not HARMLESS.fullmatch(last_name(d)) for d in node.decorator_list)
-        for argument in _arguments(node.args):
+        for argument in arguments(node.args):
             self.hint(argument.annotation, scope, when, evaluated)
         self.hint(node.returns, scope, when, evaluated)
         if not self.deep:
             return
         inner = _Scope("function", _path(scope, node.name), scope)
-        inner.names.update(argument.arg for argument in _arguments(node.args))
+        inner.names.update(argument.arg for argument in arguments(node.args))
         self.fill(inner, node.body)
         self.every(node.body, inner, HINT if when == HINT else LATER)
 
@@ -273,6 +278,7 @@ class _Walker:
         )
         for name, part in bound(node.body):
             (inner.globals if isinstance(part, ast.Global) else inner.names).add(name)
+        self.facts.locals.extend(_local_imports(inner.name, node.body, (), ()))
         for statement in node.body:
             self.visit(statement, inner, when)
             if isinstance(statement, (*FUNCTIONS, ast.ClassDef, ast.Assign, *IMPORTS)) or (
@@ -284,7 +290,9 @@ class _Walker:
         within = scope is not None and scope.kind != "class" and only_imports(node)
         self.guard += within
         self.visit(node.test, scope, when, True)
-        checking = self.checking and last_name(node.test) == "TYPE_CHECKING"
+        name = getattr(node.test, "id", "")
+        owned = scope is not None and scope.owner(name) is not None
+        checking = self.checking and name == "TYPE_CHECKING" and not owned
         self.every(node.body, scope, HINT if checking else when)
         self.every(node.orelse, scope, when)
         self.guard -= within
@@ -338,7 +346,7 @@ class _Walker:
         self.every([*node.args.defaults, *node.args.kw_defaults], scope, when)
         if self.deep:
             inner = _Scope("function", _path(scope, "<lambda>"), scope)
-            inner.names.update(argument.arg for argument in _arguments(node.args))
+            inner.names.update(argument.arg for argument in arguments(node.args))
             inner.names.update(name for name, _ in bound([node.body]))
             self.visit(node.body, inner, HINT if when == HINT else LATER)
 
@@ -409,13 +417,24 @@ def _declared(scope: _Scope) -> set[str]:
     return scope.globals
 
 
+def _mangled(scope: _Scope | None, name: str) -> str:
+    """Give a name as Python looks it up: one that is private to a class is spelled otherwise."""
+    if not name.startswith("__") or name.endswith("__"):
+        return name
+    while scope is not None and scope.kind != "class":
+        scope = scope.parent
+    owner = scope.name.rpartition(".")[2].lstrip("_") if scope is not None else ""
+    return f"_{owner}{name}" if owner else name
+
+
 def _path(scope: _Scope | None, name: str) -> str:
     return f"{scope.name}.{name}" if scope is not None else name
 
 
-def _arguments(arguments: ast.arguments) -> list[ast.arg]:
-    several = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return [*several, *(a for a in (arguments.vararg, arguments.kwarg) if a is not None)]
+def arguments(args: ast.arguments) -> list[ast.arg]:
+    """List the parameters of a function."""
+    several = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    return [*several, *(a for a in (args.vararg, args.kwarg) if a is not None)]
 
 
 def _local_imports(
@@ -454,45 +473,15 @@ def named(side: Side, dotted: str) -> Iterator[tuple[str, str]]:
             yield stem, parts[size]
 
 
-# --- what no one can tell ---
-
-_LOADS = {"builtins.__import__", "importlib.import_module", "pkgutil.resolve_name"}
-_SUSPECT = {
-    *("exec", "eval", "__import__", "import_module", "resolve_name"),
-    *("globals", "vars", "getattr", "setattr", "delattr"),
-}
+def logger_name(ref: Ref | None, call: ast.Call) -> int | None:
+    """Give the `__name__` that only names a logger."""
+    if ref is not None and last_name(call) == "getLogger" and len(call.args) == 1:
+        return id(call.args[0]) if last_name(call.args[0]) == "__name__" else None
+    return None
 
 
-def obscure(
-    side: Side, module: Module, found: Facts, named: set[str] | None
-) -> Iterator[tuple[int, str]]:
-    """List the dynamic code of a statement: all, or what has to do with the modules `named`."""
-    tails = {stem.rpartition("/")[2] for stem in named or ()}
-    for ref, call, when in found.calls:
-        last = last_name(call)
-        if last not in _SUSPECT:
-            continue
-        strings = (n.value for n in ast.walk(call) if isinstance(n, ast.Constant))
-        about = named is None or any(isinstance(s, str) and words(s) & tails for s in strings)
-        plain = [isinstance(argument, ast.Constant) for argument in call.args]
-        dotted = ""
-        for what, rest in side.resolve(module, ref).whats if ref else ():
-            if what[0] in {"builtin", "ext"}:
-                dotted = "builtins." * (what[0] == "builtin") + ".".join((what[1], *rest))
-        if dotted in {"builtins.exec", "builtins.eval"} and about:
-            yield call.lineno, f"`{last}` runs code that no one can see"
-        elif dotted in _LOADS and plain[:1] != [True] and about:
-            yield call.lineno, f"`{last}` loads a module that no one can name"
-        elif last in {"globals", "vars"} and not call.args and named is None:
-            if dotted.startswith("builtins.") and (when == NOW or last == "globals"):
-                yield call.lineno, f"`{last}()` reaches any name of the module"
-        elif last in {"getattr", "setattr", "delattr", "vars"} and plain[1:2] != [True]:
-            refs = [r for r in found.refs if call.args and r.node is call.args[0]]
-            stems = {stem for r in refs for stem in side.modules(module, r)}
-            if stems if named is None else stems & named:
-                yield call.lineno, f"`{last}` reaches any name of a module"
-
-
-def suspect(text: str) -> bool:
-    """Tell whether a statement may hold dynamic code, by its words."""
-    return not words(text).isdisjoint(_SUSPECT)
+def immutable(node: ast.expr) -> bool:
+    """Tell whether an expression is made of literals that cannot change."""
+    if isinstance(node, (ast.Tuple, ast.UnaryOp, ast.BinOp)):
+        return all(immutable(n) for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
+    return isinstance(node, ast.Constant)

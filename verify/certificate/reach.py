@@ -1,4 +1,4 @@
-"""What the rest of the tree sees of a move: what runs on import, what is read and patched."""
+"""What the rest of the tree sees of a move: what it reads, writes, patches or names."""
 
 from __future__ import annotations
 
@@ -6,35 +6,28 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from unicodedata import normalize
 
-from verify.certificate.conserve import Place
 from verify.certificate.judge import Judge
 from verify.certificate.names import (
-    HARMLESS,
-    HINT,
     NOW,
     PATH,
+    Facts,
+    arguments,
     constant,
     last_name,
     named,
-    obscure,
-    suspect,
     words,
 )
 from verify.certificate.resolve import Side
 from verify.certificate.source import (
     FUNCTIONS,
-    IMPORTS,
-    TRY,
-    Import,
     Module,
     OpaqueError,
     Unit,
-    blocks,
+    decode,
     imports_of,
     is_python,
-    is_text,
-    only_imports,
     parse,
     stem_of,
 )
@@ -44,225 +37,22 @@ Read = Callable[[Iterable[str]], Mapping[str, bytes]]
 # the module's stem, and the name there.
 Use = tuple[int, str, str, str]
 Search = Callable[[re.Pattern[bytes], Iterable[str]], Iterable[str]]
-_FROM = re.compile(r"\bfrom\s+([.\w]+)\s*\bimport\b\s*(?:([^\n;(]+)|\(([^)]*)\))")
-_RUNS = re.compile(r"\b(?:exec|eval|__import__|import_module)\s*\(")
+_IMPORT = re.compile(r"\bimport\b")
+_BLOCK = re.compile(r"\n\s*(?:from|import|def|class|if|try|for|while|with|return)\b")
+_RUNS = re.compile(
+    r"(?<![.\w])(?:exec|eval)\b|\b(?:__import__|import_module|run_module)\b|\bmodules\s*\["
+)
+# Bytes that may spell a name otherwise: letters that Python normalises, a coding of its own.
+_SPELLED = (
+    rb"import[^\n\x80-\xff]*[\x80-\xff]",
+    rb"#[^\n]*coding[:=][ \t]*(?!utf-?8|latin|ascii|iso|cp)[a-zA-Z]",
+)
+_LOADS = {"import_module", "__import__", "run_module"}
 _PATCHES = {"setattr", "delattr", "object", "patch", "setitem"}
-# Libraries whose decorators wrap and register nothing.
-_WRAPPERS = re.compile(
-    "(abc|attrs?|contextlib|dataclasses|enum|functools|jax|numba|torch|triton|typing|"
-    "typing_extensions|unittest|warnings)\\b"
-)
-# What makes a value and does nothing else, where it comes from outside of the tree.
-_MAKERS = re.compile(
-    "getLogger|TypeVar|ParamSpec|TypeVarTuple|NewType|NamedTuple|namedtuple|TypedDict|Enum|IntEnum|"
-    "compile|frozenset|set|dict|list|tuple|bytes|str|int|float|bool|object|range|len|min|max|sum|"
-    "sorted|zip|enumerate|defaultdict|OrderedDict|Counter|deque|Lock|RLock|Condition|Event|local|"
-    "Semaphore|ContextVar|Path|PurePath|partial|itemgetter|attrgetter|timedelta|Decimal|Fraction|"
-    "cast|isinstance|getattr|join|format|split|strip|lower|upper|dedent|MappingProxyType|field|"
-    "WeakKeyDictionary|WeakValueDictionary|WeakSet|SimpleNamespace|count|Literal"
-)
-_ACTIVE = (ast.Expr, ast.If, ast.For, ast.While, ast.With, ast.Delete, *TRY)
 
-
-class Order:
-    """Runs the changed modules of both trees, as far as the order of things goes."""
-
-    def __init__(self, judge: Judge) -> None:
-        self.judge = judge
-        self.old = judge.stems
-        self.new = {module.stem: module for module in judge.new.values()}
-        self._active: dict[tuple[Side, str, int], bool] = {}
-
-    def run(self) -> None:
-        """Compare what loading the changed modules did, and does now."""
-        faults = set()
-        for stem in self.old:
-            faults |= {fault[2:] for fault in _Run(self, self.judge.base, self.old, stem).faults}
-        for stem in self.new:
-            for module, line, *what in _Run(self, self.judge.target, self.new, stem).faults:
-                if tuple(what) not in faults:
-                    why = f"{what[1]} is not bound yet: {what[0].replace('/', '.')} is being loaded"
-                    self.judge.residual("target", self.new[module].source, line, "cycle", why)
-        for old in self.judge.old.values():
-            self._effects(old)
-        for old, before, new, after in self.judge.pairs:
-            late = self._late(new, new.source.units[after])
-            if late:
-                for name in sorted(late - self._late(old, old.source.units[before])):
-                    self._note(new, after, f"{name} is bound only below this")
-
-    def _note(self, new: Module, index: int, why: str) -> None:
-        line = new.source.units[index].first
-        self.judge.residual("target", new.source, line, "order", why)
-
-    # --- effects ---
-
-    def _effects(self, old: Module) -> None:
-        """Check that a module's effects still come with it, and in their order."""
-        kept = {
-            (old.path, before): (new, after)
-            for module, before, new, after in self.judge.pairs
-            if module is old and self.acts(self.judge.base, old, old.source.units[before])
-        }
-        entries = [old.stem] if old.stem in self.new else self._importers(old.stem)
-        for entry in entries if kept else ():
-            last = (old.path, -1)
-            trace = [p for p in _Run(self, self.judge.target, self.new, entry).trace if p in kept]
-            for place in trace:
-                if place < last:
-                    self._note(*kept[place], "this ran before what now runs first")
-                last = max(last, place)
-            for place in sorted(kept.keys() - set(trace)):
-                why = f"importing {entry.replace('/', '.')} no longer runs this"
-                self._note(*kept[place], why)
-        for (_, before), (new, after) in kept.items():
-            node = old.source.units[before].node
-            if not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Assign)):
-                ours = {i.name: s.unit < before for s, i in reversed(old.imports())}
-                theirs = {i.name: s.unit < after for s, i in reversed(new.imports())}
-                for name in sorted(n for n in ours.keys() & theirs if ours[n] != theirs[n]):
-                    self._note(new, after, f"the import of {name} stood on the other side of this")
-
-    def _importers(self, stem: str) -> list[str]:
-        """List the changed modules that imported one that is gone."""
-        base = self.judge.base
-        return [
-            other
-            for other, module in self.old.items()
-            if other in self.new
-            and any(stem in base.find(module.path, i.level, i.module) for _, i in module.imports())
-        ]
-
-    def acts(self, side: Side, module: Module, unit: Unit) -> bool:
-        """Tell whether a top-level statement may do more than bind names."""
-        place = (side, module.path, unit.index)
-        if place not in self._active:
-            self._active[place] = self._does(side, module, unit, unit.node)
-        return self._active[place]
-
-    def _does(self, side: Side, module: Module, unit: Unit, node: ast.stmt) -> bool:
-        if only_imports(node) or is_text(node) or isinstance(node, (ast.Pass, *IMPORTS)):
-            return False
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            if not all(self._wraps(side, module, unit, d) for d in node.decorator_list):
-                return True
-            if not isinstance(node, ast.ClassDef):
-                return False
-            meta = {last_name(keyword.value) for keyword in node.keywords}
-            inner = (n for n in node.body if isinstance(n, _ACTIVE))
-            return not meta <= {"ABCMeta", "EnumMeta"} or any(
-                self._does(side, module, unit, n) for n in inner
-            )
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            values = (
-                [node.value]
-                if node.value and not self._flag(module, node.value, targets[0])
-                else []
-            )
-            plain = all(isinstance(n, (ast.Name, ast.Tuple)) for n in targets)
-            return not plain or self._calls(side, module, unit, values)
-        inside = list(blocks(node)) if isinstance(node, (ast.If, *TRY)) else []
-        tests = [test for _, found, _ in inside for test in found]
-        return (
-            not inside
-            or self._calls(side, module, unit, tests)
-            or any(self._does(side, module, unit, inner) for _, _, body in inside for inner in body)
-        )
-
-    def _calls(self, side: Side, module: Module, unit: Unit, nodes: Iterable[ast.expr]) -> bool:
-        """Tell whether expressions call what may have an effect."""
-        found = self.judge.facts(module, unit).calls
-        run = {id(call): ref for ref, call, when in found if when == NOW}
-        for part in (part for node in nodes for part in ast.walk(node)):
-            if isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
-                return True
-            ref = run.get(id(part))
-            whats = side.resolve(module, ref).whats if ref else ()
-            outside = all(what[0] in {"ext", "builtin"} for what, _ in whats)
-            if id(part) in run and not (outside and _MAKERS.fullmatch(last_name(part))):
-                return True
-        return False
-
-    def _flag(self, module: Module, node: ast.expr | None, target: ast.expr) -> bool:
-        """Tell whether a call without arguments makes nothing but a condition."""
-        if not isinstance(target, ast.Name) or not isinstance(node, ast.Call) or node.args:
-            return False
-        return all(r.condition and not r.attrs for _, r in self.judge.uses(module, target.id))
-
-    def _wraps(self, side: Side, module: Module, unit: Unit, node: ast.expr) -> bool:
-        """Tell whether a decorator does no more than wrap what it decorates."""
-        if HARMLESS.fullmatch(last_name(node)):
-            return True
-        target = node.func if isinstance(node, ast.Call) else node
-        for ref in self.judge.facts(module, unit, deep=False).refs:
-            if ref.node is target:
-                whats = [what for what, _ in side.resolve(module, ref).whats]
-                outside = all(what[0] == "ext" for what in whats)
-                return outside and all(_WRAPPERS.match(what[1]) for what in whats)
-        return False
-
-    # --- loading ---
-
-    def _late(self, module: Module, unit: Unit) -> set[str]:
-        """List the names that running a statement may reach before its module binds them."""
-        shallow = self.judge.facts(module, unit, deep=False)
-        now = [r.name for r in shallow.refs if r.when == NOW and not r.local]
-        todo = now if shallow.calls else []
-        seen, late = set[str](), set[str]()
-        while todo:
-            name = todo.pop()
-            made = module.names.get(name, ()) if name not in seen else ()
-            seen.add(name)
-            if made and all(site.unit > unit.index for site in made):
-                late.add(name)
-            for site in made:
-                inner = module.source.units[site.unit]
-                if site.unit < unit.index and isinstance(inner.node, (*FUNCTIONS, ast.ClassDef)):
-                    refs = self.judge.facts(module, inner).refs
-                    todo.extend(r.name for r in refs if not r.local and r.when != HINT)
-        return late
-
-
-class _Run:
-    """An import of a module: `trace` is what acts, `faults` what is taken before it is bound."""
-
-    def __init__(self, order: Order, side: Side, modules: dict[str, Module], entry: str) -> None:
-        self.order, self.side, self.modules = order, side, modules
-        self.trace: list[Place] = []
-        self.faults: set[tuple[str, int, str, str]] = set()
-        self._reached: dict[str, float] = {}
-        self._load(entry)
-
-    def _load(self, stem: str) -> None:
-        parts = stem.split("/")
-        for size in range(1, len(parts) + 1):
-            part = "/".join(parts[:size])
-            if part in self.modules and part not in self._reached:
-                self._execute(self.modules[part])
-
-    def _execute(self, module: Module) -> None:
-        items: dict[int, list[Import]] = defaultdict(list)
-        for site, item in module.imports():
-            if self.side.guards(module, site.unit, site.guards, hint=False) is not None:
-                items[site.unit].append(item)
-        for unit in module.source.units:
-            self._reached[module.stem] = unit.index
-            for item in items[unit.index]:
-                self._take(module, item)
-            if self.order.acts(self.side, module, unit):
-                self.trace.append(self.side.key(module, unit.index))
-        self._reached[module.stem] = float("inf")
-
-    def _take(self, module: Module, item: Import) -> None:
-        for stem in self.side.find(module.path, item.level, item.module):
-            self._load(stem)
-            found = self.modules.get(stem)
-            made = found.names.get(item.member or "", ()) if found else ()
-            if made and all(site.unit >= self._reached[stem] for site in made):
-                self.faults.add((module.stem, item.line, stem, str(item.member)))
-            elif item.member and not made:
-                self._load(f"{stem}/{item.member}")
+_LOADERS = {"builtins.__import__", "importlib.import_module", "pkgutil.resolve_name"}
+_ATTRIBUTES = {"globals", "vars", "getattr", "setattr", "delattr"}
+_SUSPECT = {"exec", "eval", "__import__", "import_module", "resolve_name", *_ATTRIBUTES}
 
 
 class Reach:
@@ -271,7 +61,10 @@ class Reach:
     def __init__(self, judge: Judge, paths: Iterable[str], read: Read, search: Search) -> None:
         self.judge, self.found = judge, judge.found
         self.base, self.target = judge.base, judge.target
-        self.paths, self.read, self.search = list(paths), read, search
+        self.read, self.search = read, search
+        self.python = [
+            p for p in paths if p.endswith((".py", ".pyw")) or "." not in p.rpartition("/")[2]
+        ]
         self.fresh = {module.stem: module for module in judge.new.values()}
         self.lost: dict[str, set[str]] = defaultdict(set)  # by module: gone or something else now
         self.gained: dict[str, set[str]] = defaultdict(set)  # what a star import brings as well now
@@ -299,6 +92,9 @@ class Reach:
                 refs = self.judge.facts(old, old.source.units[before]).refs
                 names = {r.name for r in refs if not r.local and r.name in old.names}
                 self.watched[old.stem] |= names | {s.name for s in old.in_unit(before)}
+                self._pytest(old, before, new)
+        for (path, _), name in self.judge.frozen:
+            self.watched[stem_of(path)].add(name)
         self.stirred = moved | (self.judge.old.keys() ^ self.judge.new.keys())
         for old in self.judge.old.values():
             twin = self.fresh.get(old.stem)
@@ -315,6 +111,24 @@ class Reach:
                 parent, _, tail = old.stem.rpartition("/")
                 self.lost[parent].add(tail)
 
+    def _pytest(self, old: Module, before: int, new: Module) -> None:
+        """Report what pytest finds by its place: a fixture, a test, a parameter's fixture."""
+        twin = self.judge.new.get(old.path)
+        for site in old.in_unit(before) if _collects(old.path) else ():
+            kept = twin is not None and self.judge.same(old, twin, site.name, hint=False)
+            lost = _is_fixture(old, site.name) and not _sees(old.path, new.path)
+            lost |= site.name.lower().startswith("test") and not _collects(new.path)
+            if lost and not kept:
+                why = f"pytest no longer finds {site.name} where it did"
+                self.judge.residual("target", new.source, 1, "reach", why)
+        for node in ast.walk(old.source.units[before].node):
+            given = arguments(node.args) if isinstance(node, FUNCTIONS) else []
+            for name in sorted({g.arg for g in given if _is_fixture(old, g.arg)}):
+                homes = {m.path for m in self.judge.new.values() if _is_fixture(m, name)}
+                if not any(_sees(new.path, home) for home in homes):
+                    why = f"pytest gives no {name} here"
+                    self.judge.residual("target", new.source, 1, "reach", why)
+
     def gone(self, stem: str, name: str) -> bool:
         """Tell whether a module of the target has lost a name."""
         module = self.target.module(stem)
@@ -326,50 +140,91 @@ class Reach:
 
     def _unchanged(self) -> None:
         """Look at the files that are the same in both trees; star imports hand losses on."""
-        python = [p for p in self.paths if p.endswith(".py") or "." not in p.rpartition("/")[2]]
         looked: dict[str, int] = {}
+        new = self._new()
         while True:
             stems = {*self.lost, *self.watched, *self.gained}
             sizes = {stem: len(self.lost.get(stem, ())) for stem in stems}
-            tails = {s.rpartition("/")[2] for s, size in sizes.items() if looked.get(s) != size}
-            if not tails:
+            fresh = {stem for stem, size in sizes.items() if looked.get(stem) != size}
+            if not fresh and not new:
                 return
             looked = sizes
-            pattern = re.compile("|".join(sorted(map(re.escape, tails))).encode())
-            for path, data in sorted(self.read(self.search(pattern, python)).items()):
-                if not is_python(path, data) or not self._concerned(data):
-                    continue
-                module = self.target.module(stem_of(path))
-                if module is None or module.path != path:
-                    try:
-                        module = Module(parse(path, data), changed=False)
-                    except OpaqueError as error:
-                        why = f"it names a changed module, but {error.why}"
-                        self.found.unknown(path, error.line, why, error.needs)
-                        continue
-                self._report(module)
-                self._obscure(module, {*self.lost, *self.watched})
+            taken, tails = (
+                [re.escape(t).encode() for t in sorted({stem.rpartition("/")[2] for stem in every})]
+                for every in (new, fresh | new)
+            )
+            found = set(self.search(re.compile(b"|".join((*_SPELLED, *tails))), self.python))
+            inner = [p for p in self.python if any(p.startswith(f"{stem}/") for stem in fresh)]
+            found.update(self.search(re.compile(rb"\bfrom\s*\."), inner) if inner else ())
+            takes = re.compile(rb"\b(?:import|from)\b.*\b(?:%s)\b" % b"|".join(taken))
+            for path, data in sorted(self.read(found).items()):
+                captured = new and takes.search(data)
+                module = self._open(path, data) if captured or self._concerned(path, data) else None
+                if module is not None:
+                    self._report(module)
+                    self._obscure(module, {*self.lost, *self.watched})
+                    self._captured(module, new)
+            new = set()
 
-    def _concerned(self, data: bytes) -> bool:
-        """Tell whether a file may reach what changed, by its imports and dotted paths alone."""
-        text = re.sub(r"#[^\n]*", "", data.decode("utf-8", "replace")).replace("\\\n", " ")
-        for stem in {*self.lost, *self.watched, *self.gained}:
-            parent, _, tail = (re.escape(part) for part in stem.rpartition("/"))
-            lost, watched = self.lost.get(stem, set()), self.watched.get(stem, set())
-            if stem.rpartition("/")[2] not in text:
-                continue
-            if _RUNS.search(text) and re.search(rf"\b{tail}\b", text):
+    def _new(self) -> set[str]:
+        """List the modules that only the target has, outside of packages."""
+        new = {stem for stem in self.target.files if stem not in self.base.files}
+        homes = {stem: self.target.files.get(stem.rpartition("/")[0], "") for stem in new}
+        return {stem for stem in new if not homes[stem].endswith("__init__.py")}
+
+    def _captured(self, module: Module, new: set[str]) -> None:
+        """Report imports that a new module takes from another one."""
+        for unit in module.source.units if new else ():
+            for item in self.judge.facts(module, unit).imports if "import" in unit.text else ():
+                now = self.target.find(module.path, item.level, item.module)
+                if set(now) & new - set(self.base.find(module.path, item.level, item.module)):
+                    why = f"`{item.module}` is a new module here"
+                    self.judge.residual("target", module.source, item.line, "reach", why)
+
+    def _open(self, path: str, data: bytes) -> Module | None:
+        """Read a file that is the same in both trees."""
+        module = self.target.module(stem_of(path)) if is_python(path, data) else None
+        if is_python(path, data) and (module is None or module.path != path):
+            try:
+                return Module(parse(path, data), changed=False)
+            except OpaqueError as error:
+                why = f"it names a changed module, but {error.why}"
+                self.found.unknown(path, error.line, why, error.needs)
+        return module
+
+    def _concerned(self, path: str, data: bytes) -> bool:
+        """Tell whether a file may reach what changed; one that may not need not be parsed."""
+        try:
+            text = decode(data).replace("\\\n", " ")
+        except OpaqueError:
+            return True
+        found = words(text)
+        stems = {*self.lost, *self.watched, *self.gained}
+        inside = {stem for stem in stems if stem and path.startswith(f"{stem}/")}
+        stems = {s for s in stems if not s or s in inside or s.rpartition("/")[2] in found}
+        if not stems:
+            return False
+        text = text if text.isascii() else f"{text}\n{normalize('NFKC', text)}"
+        imports, runs = [], _RUNS.search(text)
+        for at in _IMPORT.finditer(text):
+            end = _BLOCK.search(text, at.end())
+            after = text[at.end() : end.start() if end else len(text)]
+            before = words(text[text.rfind("\n", 0, at.start()) + 1 : at.start()])
+            imports.append((before, words(after), "*" in after))
+        for stem in stems:
+            parent, _, tail = stem.rpartition("/")
+            lost = self.lost.get(stem, set())
+            if ((not stem or stem in inside) and found & lost) or (tail in found and runs):
                 return True
-            for module, plain, several in _FROM.findall(text):
-                names = set(re.findall(r"\w+|\*", plain or several))
-                here = module.rpartition(".")[2] == tail and (names & lost or "*" in names)
-                if here or tail in names:
+            for above, below, star in imports:
+                named = tail in above or stem in inside
+                if tail in below or (named and (star or below & lost)):
                     return True
-            if re.search(rf"^\s*import\b[^\n]*\b{tail}\b|[\"']\.*{tail}\b", text, re.MULTILINE):
-                return True
-            dotted = rf"\b{parent.rpartition('/')[2]}\.{tail}\b(?:[.:](\w+))?(?!\s+import\b)"
-            for match in re.finditer(dotted, text) if parent else ():
-                if match[1] is None or match[1] in lost | watched:
+            names = lost | self.watched.get(stem, set())
+            spelled = rf"([\"'.])\s*{re.escape(tail)}\b(?!\s+import\b)(?:\s*[.:]\s*(\w+))?"
+            known = tail and (parent.rpartition("/")[2] in found or not parent)
+            for match in re.finditer(spelled, text) if known else ():
+                if match[2] is None or match[2] in names:
                     return True
         return False
 
@@ -380,7 +235,11 @@ class Reach:
         side = self.target if module.changed else self.base  # what is meant, not what is found
         for line, how, stem, name in self._uses(side, module, names) if names else ():
             lost, dotted, why = self.lost.get(stem, set()), f"{stem.replace('/', '.')}.{name}", ""
-            if how == "star":
+            if how == "value":
+                why = f"no one can tell what is read from {stem.replace('/', '.')}"
+                self.found.unknown(module.path, line, why)
+                why = ""
+            elif how == "star":
                 self._hand_on(module, lost & (self.base.exported(stem) or lost))
                 more = self.gained.get(stem, set()) & words(module.source.text)
                 if more and not module.changed:
@@ -417,44 +276,85 @@ class Reach:
             for item in dict.fromkeys([*found.imports, *imports_of(unit.node)]):
                 for stem in side.find(module.path, item.level, item.module):
                     if item.member:
-                        yield (
-                            item.line,
-                            "star" if item.member == "*" else "import",
-                            stem,
-                            item.member,
-                        )
+                        how = "star" if item.member == "*" else "import"
+                        yield item.line, how, stem, item.member
                     for size in range(stem.count("/") + 1):  # `import a.b` takes `b` from `a`
                         parent, _, name = stem.rsplit("/", size)[0].rpartition("/")
                         yield item.line, "import", parent, name
+            plain = {id(call.args[0]) for _, call, _ in found.calls if self._names(module, call)}
             for ref in (*found.refs, *found.guards):
+                attrs = ref.attrs[:-1] if ref.attrs[-1:] == ("__dict__",) else ref.attrs
+                for stem in side.modules(module, ref._replace(attrs=attrs)):
+                    if self.lost.get(stem) and id(ref.node) not in plain:
+                        yield ref.line, "value", stem, "__dict__"
                 for size, attr in enumerate(ref.attrs):
                     stored = ref.action != "load" and size == len(ref.attrs) - 1
                     for stem in side.modules(module, ref._replace(attrs=ref.attrs[:size])):
                         yield ref.line, "write" if stored else "read", stem, attr
             yield from self._spelled(side, module, unit, tails)
 
+    @staticmethod
+    def _names(module: Module, call: ast.Call) -> list[str]:
+        """List the names that a call spells, of the module that is its first argument."""
+        if last_name(call) == "multiple" and call.args:
+            return [keyword.arg for keyword in call.keywords if keyword.arg]
+        name = constant(module, call.args[1]) if len(call.args) > 1 else None
+        return [name] if name else []
+
     def _spelled(self, side: Side, module: Module, unit: Unit, tails: set[str]) -> Iterator[Use]:
         """List the names of modules that a statement spells as strings."""
         found = self.judge.facts(module, unit)
+        loaders = {item.name for _, item in module.imports() if item.member in _LOADS}
         for _, call, _ in found.calls:
-            path = constant(module, call.args[0]) if call.args else None
-            loads = last_name(call) in {"import_module", "__import__"}
-            dotted = (path or "").lstrip(".") if loads else ""
-            for stem in (
-                side.find(module.path, len(path or "") - len(dotted), dotted) if dotted else ()
-            ):
-                for name in sorted(self.lost.get(stem, set()) & words(module.source.text)):
-                    yield call.lineno, "read", stem, name
-            text = constant(module, call.args[1]) if len(call.args) > 1 else None
-            how = "patch" if last_name(call) in _PATCHES else "read"
-            for ref in found.refs if text else ():
-                for stem in side.modules(module, ref) if ref.node is call.args[0] else ():
-                    yield call.lineno, how, stem, str(text)
-        if tails & words(unit.text) or re.search(r"\b[fF][\"']", unit.text):
-            for node in ast.walk(unit.node):
-                text = constant(module, node) if hasattr(node, "lineno") else None
-                for stem, attr in named(side, text) if text and PATH.fullmatch(text) else ():
-                    yield node.lineno, "string", stem, attr  # type: ignore[attr-defined]
+            first = constant(module, call.args[0]) if call.args else None
+            names, last = self._names(module, call), last_name(call)
+            if first and (last in _LOADS or last in loaders):
+                package = [constant(module, k.value) for k in call.keywords if k.arg == "package"]
+                named_by = next(filter(None, [*package, *names]), "")
+                homes = side.find("", 0, named_by) if first[0] == "." else []
+                for home in [f"{stem}/__init__.py" for stem in homes] or [module.path]:
+                    yield from self._loads(side, module, call.lineno, home, first)
+            stems = side.find("", 0, first) if first and last == "multiple" else []
+            for ref in found.refs if names else ():
+                stems += side.modules(module, ref) if ref.node is call.args[0] else ()
+            plain = isinstance(call.func, ast.Name) and last in {"setattr", "delattr"}
+            how = "write" if plain else "patch" if {last} & {*_PATCHES, "multiple"} else "read"
+            yield from ((call.lineno, how, stem, name) for stem in stems for name in names)
+        if not (tails & words(unit.text) or re.search(r"\b[fF][\"']", unit.text)):
+            return
+        for node in ast.walk(unit.node):
+            line = getattr(node, "lineno", 0)
+            if isinstance(node, ast.Subscript) and last_name(node.value) == "modules":
+                key = constant(module, node.slice) or ""
+                yield from self._loads(side, module, line, module.path, key)
+            text = constant(module, node) if line else None
+            for stem, attr in named(side, text) if text and PATH.fullmatch(text) else ():
+                yield line, "string", stem, attr
+            whole = isinstance(node, ast.Constant) and re.fullmatch(r"\.*\w+(\.\w+)*", text or "")
+            if text and whole and "." in text:
+                bare = text.lstrip(".")
+                for stem in side.find(module.path, len(text) - len(bare), bare):
+                    if self.lost.get(stem, set()) & self._said(module):
+                        yield line, "value", stem, "__dict__"
+
+    def _loads(
+        self, side: Side, module: Module, line: int, path: str, dotted: str
+    ) -> Iterator[Use]:
+        """List what may be read from a module that is loaded by its name."""
+        bare = dotted.lstrip(".")
+        for stem in side.find(path, len(dotted) - len(bare), bare) if bare else ():
+            parent, _, tail = stem.rpartition("/")
+            yield line, "read", parent, tail
+            for name in sorted(self.lost.get(stem, set()) & words(module.source.text)):
+                yield line, "read", stem, name
+
+    @staticmethod
+    def _said(module: Module) -> frozenset[str]:
+        """List the words in a file's strings, but for those that only describe."""
+        parts = [part for unit in module.source.units for part in ast.walk(unit.node)]
+        idle = {id(part.value) for part in parts if isinstance(part, ast.Expr)}
+        texts = [p.value for p in parts if isinstance(p, ast.Constant) and id(p) not in idle]
+        return frozenset().union(*(words(text) for text in texts if isinstance(text, str)))
 
     # --- dynamic code ---
 
@@ -462,13 +362,19 @@ class Reach:
         """Note dynamic code: all of it, or what has to do with the modules `named`."""
         side = self.target if module in self.judge.new.values() else self.base
         spelled = {stem.rpartition("/")[2] for stem in named or ()}
-        for _, item in module.imports() if named else ():
+        suspects = _SUSPECT | {i.name for _, i in module.imports() if i.member in _SUSPECT}
+        units = [unit for unit in module.source.units if words(unit.text) & suspects]
+        lost = {name for stem in named or () for name in self.lost.get(stem, ())}
+        runs = [unit for unit in units if not words(unit.text) & suspects <= _ATTRIBUTES]
+        said = self._said(module) if named and runs else frozenset()
+        told = bool(said & spelled and said & lost)
+        for _, item in module.imports() if named and units else ():
             if any(what[0] == "mod" for what, _ in side.follow(module, item).whats):
                 spelled.add(item.name)
-        for unit in module.source.units:
-            if suspect(unit.text) and (named is None or words(unit.text) & spelled):
+        for unit in units:
+            if named is None or told or words(unit.text) & spelled:
                 found = self.judge.facts(module, unit)
-                for line, why in obscure(side, module, found, named):
+                for line, why in _hidden(side, module, found, named, told):
                     self.found.unknown(module.path, line, why)
 
     def _dynamic(self, module: Module) -> None:
@@ -486,3 +392,58 @@ class Reach:
                 if isinstance(node, ast.Subscript) and last_name(node.value) == "modules":
                     if not isinstance(node.ctx, ast.Load):
                         self.found.unknown(module.path, node.lineno, "`sys.modules` is written to")
+
+
+def _is_fixture(module: Module, name: str) -> bool:
+    """Tell whether a module makes a fixture of pytest's."""
+    nodes = [module.source.units[site.unit].node for site in module.names.get(name, ())]
+    found = [d for node in nodes for d in getattr(node, "decorator_list", ())]
+    return any(last_name(decorator) == "fixture" for decorator in found)
+
+
+def _collects(path: str) -> bool:
+    """Tell whether pytest looks for tests and fixtures in a file."""
+    return bool(re.search(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$", path))
+
+
+def _sees(path: str, home: str) -> bool:
+    """Tell whether the tests of one file get the fixtures of another."""
+    folder = home.removesuffix("conftest.py")
+    return path == home or (folder != home and path.startswith(folder))
+
+
+def _hidden(
+    side: Side, module: Module, found: Facts, named: set[str] | None, told: bool
+) -> Iterator[tuple[int, str]]:
+    """List the dynamic code of a statement: all, or what has to do with the modules `named`.
+
+    `told` says that the file's strings speak of what these modules lost.
+    """
+    tails = {stem.rpartition("/")[2] for stem in named or ()}
+    calls = {id(call.func): call for _, call, _ in found.calls}
+    for ref in found.refs:
+        dotted = ""
+        for what, rest in side.resolve(module, ref).whats:
+            if what[0] in {"builtin", "ext"}:
+                dotted = "builtins." * (what[0] == "builtin") + ".".join((what[1], *rest))
+        home, _, last = dotted.rpartition(".")
+        call = calls.get(id(ref.node))
+        if last not in _SUSPECT:
+            continue
+        strings = (n.value for n in ast.walk(call or ref.node) if isinstance(n, ast.Constant))
+        about = named is None or any(isinstance(s, str) and words(s) & tails for s in strings)
+        plain = [isinstance(argument, ast.Constant) for argument in call.args] if call else []
+        if dotted in {"builtins.exec", "builtins.eval"} and (about or told):
+            yield ref.line, f"`{last}` runs code that no one can see"
+        elif dotted in _LOADERS and plain[:1] != [True] and (about or told):
+            yield ref.line, f"`{last}` loads a module that no one can name"
+        elif home != "builtins":
+            continue
+        elif last in {"globals", "vars"} and not plain and named is None:
+            if last == "globals" or (call and ref.when == NOW):
+                yield ref.line, f"`{last}()` reaches any name of the module"
+        elif last in {"getattr", "setattr", "delattr", "vars"} and plain[1:2] != [True] and call:
+            refs = [r for r in found.refs if call.args and r.node is call.args[0]]
+            stems = {stem for r in refs for stem in side.modules(module, r)}
+            if stems if named is None else stems & named:
+                yield ref.line, f"`{last}` reaches any name of a module"

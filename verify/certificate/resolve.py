@@ -32,8 +32,9 @@ _Seen = frozenset[tuple[str, str]]
 _BUILTINS = frozenset(dir(builtins))
 _SPECIAL = {
     *("__name__", "__file__", "__package__", "__spec__", "__path__", "__loader__", "__doc__"),
-    *("__dict__", "__annotations__", "__builtins__", "__cached__"),
+    *("__dict__", "__annotations__", "__builtins__", "__cached__", "__module__"),
 }
+CHECKING = {"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"}
 
 
 class Look(NamedTuple):
@@ -63,7 +64,7 @@ class Meaning(NamedTuple):
     """All definitions a name may have."""
 
     alternatives: tuple[Alternative, ...]
-    snapshot: bool = False  # a `from` import has copied one of them
+    snapshot: int = 0  # a `from` import has copied one of them: 1 on loading, 2 on each call
     loaded: object = None  # what loads a dotted name outside of the tree, or fails to within
 
     @property
@@ -83,9 +84,10 @@ class Meaning(NamedTuple):
         """
         if hint:
             return self.whats == other.whats
-        rebound = any(a.what[0] == "later" for a in self.alternatives)
-        same = self.snapshot == other.snapshot or not rebound
-        return self.alternatives == other.alternatives and same
+        rebound = any(a.what[0] in {"later", "at"} for a in self.alternatives)
+        return self.alternatives == other.alternatives and (
+            self.snapshot == other.snapshot or not rebound
+        )
 
     def __str__(self) -> str:
         """Name the meaning for a reader."""
@@ -109,10 +111,9 @@ def _one(*what: Any) -> Meaning:
 
 
 def _either(meanings: list[Meaning]) -> Meaning:
-    if len(meanings) == 1:
-        return meanings[0]
     whole = tuple(a for meaning in meanings for a in meaning.alternatives)
-    return Meaning(whole, any(meaning.snapshot for meaning in meanings))
+    several = Meaning(whole, max(meaning.snapshot for meaning in meanings))
+    return meanings[0] if len(meanings) == 1 else several
 
 
 class Side:
@@ -207,9 +208,9 @@ class Side:
                 folder = folder.rpartition("/")[0]
             stem = "/".join([*filter(None, [folder]), *parts])
             return [stem] if self.exists(stem) or not parts else []
-        roots = self._tops.get(parts[0], set())
+        roots = self._tops.get(dotted.partition(".")[0], set())
         found = []
-        for root in sorted({*roots, folder}):
+        for root in sorted({*roots, folder}) if parts else ():
             stem = "/".join([*filter(None, [root]), *parts])
             script = root == folder and root not in roots  # a script finds what lies beside it
             known = parts[0] in sys.stdlib_module_names and (script or root != folder)
@@ -240,7 +241,7 @@ class Side:
             return _one("cycle", *here)
         seen |= {here}
         found: list[Alternative] = []
-        snapshot = False
+        snapshot = 0
         for site in module.names.get(name, ()):
             if look.limit is not None and site.unit > look.limit and site.what != "later":
                 continue
@@ -253,7 +254,7 @@ class Side:
                 continue
             meaning = self.follow(module, site.imported, look, seen)
             taken = any(a.what[0] != "mod" for a in meaning.alternatives)
-            snapshot |= meaning.snapshot or (taken and site.imported.member is not None)
+            snapshot |= meaning.snapshot | (taken and site.imported.member is not None)
             found.extend(a.under(guards) for a in meaning.alternatives)
         for stem, guards in self.starred(module, look.hint):
             if name in (self.exported(stem) or ()):
@@ -344,7 +345,7 @@ class Side:
         look = Look(ref.when == HINT, deep, limit)
         if ref.local is not None:
             root = _either([self.follow(module, item, look) for item in ref.local])
-            root = root._replace(snapshot=any(item.member for item in ref.local))
+            root = root._replace(snapshot=2 * any(item.member for item in ref.local))
         else:
             root = self.lookup(module, ref.name, look)
         found = self._descend(root, ref.attrs, look)
@@ -485,8 +486,7 @@ class Side:
             dotted = module.outside(test.id)
         elif isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name):
             dotted = f"{module.outside(test.value.id)}.{test.attr}"
-        typing = {"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"}
-        return False if dotted in typing and not self.find("", 0, "typing") else None
+        return False if dotted in CHECKING and not self.find("", 0, "typing") else None
 
     def _test(self, module: Module, test: ast.expr) -> Any:
         """Describe a condition by its shape and what its names mean."""

@@ -132,7 +132,7 @@ def is_text(node: ast.stmt) -> bool:
 
 def is_python(path: str, data: bytes) -> bool:
     """Tell whether a regular file is Python: by its name, or by the first line of a script."""
-    if path.endswith(".py"):
+    if path.endswith((".py", ".pyw")):
         return True
     name = path.rpartition("/")[2]
     return "." not in name and data[:2] == b"#!" and b"python" in data[:80].partition(b"\n")[0]
@@ -147,6 +147,9 @@ def decode(data: bytes) -> str:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
+        known = encoding.startswith("utf-8") or ast.dump(ast.parse(data)) == ast.dump(_syntax(text))
+        if not known:
+            raise OpaqueError(1, f"Python reads {encoding} otherwise")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise OpaqueError(line, f"bytes that are not {error.encoding}") from None
@@ -208,7 +211,7 @@ def _place_comments(source: Source) -> None:
                 last = free.pop()
                 below.start = places[last]
         for row in free:
-            text = rows[row].strip(" \t\f;\\")
+            text = rows[row].lstrip(" \t\f;\\").rstrip()
             source.free.append((text, source.line_at(places[row])))
 
 
@@ -268,6 +271,9 @@ class Site(NamedTuple):
     what: str  # `def`, `import`, `later` or `del`
     guards: tuple[Guard, ...]
     imported: Import | None
+
+
+_Found = tuple[str, str, int, tuple[Guard, ...], Import | None]  # a site without its statement
 
 
 def imports_of(node: ast.AST) -> Iterator[Import]:
@@ -385,21 +391,17 @@ def _outside(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> lis
 
 def sites(unit: Unit) -> Iterator[Site]:
     """List what a top-level statement binds in its module, in order."""
-    found: list[tuple[str, str, int, tuple[Guard, ...], Import | None]] = []
+    found: list[_Found] = []
     _collect([unit.node], (), found)
     if re.search(r"\bglobal[\s\\]", unit.text):
-        found.extend((name, "later", unit.first, (), None) for name in _globals(unit.node))
+        found.extend((name, "later", unit.first, (), i) for name, i in _globals(unit.node).items())
     counts: dict[str, int] = {}
     for name, what, line, guards, imported in found:
         counts[name] = counts.get(name, -1) + 1
         yield Site(name, unit.index, counts[name], line, what, guards, imported)
 
 
-def _collect(
-    body: Sequence[ast.stmt],
-    guards: tuple[Guard, ...],
-    found: list[tuple[str, str, int, tuple[Guard, ...], Import | None]],
-) -> None:
+def _collect(body: Sequence[ast.stmt], guards: tuple[Guard, ...], found: list[_Found]) -> None:
     for node in body:
         if isinstance(node, IMPORTS):
             found.extend((i.name, "import", i.line, guards, i) for i in imports_of(node))
@@ -428,19 +430,17 @@ def _headers(node: ast.AST, statements: set[int]) -> list[ast.AST]:
     return parts
 
 
-def _globals(node: ast.stmt) -> list[str]:
-    """List the module's names that functions of a statement assign through `global`."""
-    found: dict[str, None] = {}
+def _globals(node: ast.stmt) -> dict[str, Import | None]:
+    """List the module's names that functions of a statement assign or import through `global`."""
+    found: dict[str, Import | None] = {}
     for part in ast.walk(node):
         if isinstance(part, (*FUNCTIONS, ast.ClassDef)):
             inside = list(bound(part.body))
             declared = {name for name, what in inside if isinstance(what, ast.Global)}
-            found.update(
-                (name, None)
-                for name, what in inside
-                if name in declared and not isinstance(what, ast.Global)
-            )
-    return list(found)
+            for name, what in inside:
+                if name in declared and not isinstance(what, ast.Global):
+                    found[name] = next((i for i in imports_of(what) if i.name == name), None)
+    return found
 
 
 def stem_of(path: str) -> str:
@@ -472,7 +472,8 @@ class Module:
 
     def imports(self) -> list[tuple[Site, Import]]:
         """List what the module's own imports bring, in order."""
-        found = [s for every in (self.stars, *self.names.values()) for s in every]
+        several = (self.stars, *self.names.values())
+        found = [s for every in several for s in every if s.what != "later"]
         found.sort(key=lambda s: (s.unit, s.line))
         return [(s, s.imported) for s in found if s.imported]
 
@@ -492,5 +493,7 @@ class Module:
         value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
         if not isinstance(value, (ast.List, ast.Tuple)) or found[0].guards:
             return None
+        if any("__all__" in unit.text for unit in self.source.units if unit.node is not node):
+            return None  # something may change it
         names = [e.value if isinstance(e, ast.Constant) else None for e in value.elts]
         return frozenset(map(str, names)) if all(isinstance(n, str) for n in names) else None

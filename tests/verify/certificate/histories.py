@@ -70,6 +70,10 @@ class Shared:
             self._found[key] = self._tree.search(needle, among)
         return self._found[key]
 
+    def links(self) -> Mapping[str, bytes]:
+        modes = self._tree.entries()
+        return self._tree.read_many(path for path in sorted(modes) if modes[path] == 0o120000)
+
 
 def load(name: str) -> tuple[Files, Files, Rest]:
     """Read what differs in one step of the series, and offer all else."""

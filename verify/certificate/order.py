@@ -1,0 +1,406 @@
+"""What runs when the changed modules are imported, and in which order."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from verify.certificate.conserve import Place
+from verify.certificate.judge import Judge
+from verify.certificate.names import HARMLESS, HINT, NOW, arguments, last_name
+from verify.certificate.resolve import Look, Side
+from verify.certificate.source import (
+    FUNCTIONS,
+    IMPORTS,
+    TRY,
+    Import,
+    Module,
+    Unit,
+    blocks,
+    children,
+    is_text,
+    only_imports,
+    stem_of,
+)
+
+# Libraries whose decorators wrap and register nothing.
+_WRAPPERS = re.compile(
+    "(abc|attrs?|contextlib|dataclasses|enum|functools|jax|numba|torch|triton|typing|"
+    "typing_extensions|unittest|warnings)\\b"
+)
+# What makes a value and does nothing else, where it comes from outside of the tree.
+_MAKERS = re.compile(
+    "getLogger|TypeVar|ParamSpec|TypeVarTuple|NewType|NamedTuple|namedtuple|TypedDict|Enum|IntEnum|"
+    "compile|frozenset|set|dict|list|tuple|bytes|str|int|float|bool|object|range|len|min|max|sum|"
+    "sorted|zip|enumerate|defaultdict|OrderedDict|Counter|deque|Lock|RLock|Condition|Event|local|"
+    "Semaphore|ContextVar|Path|PurePath|partial|itemgetter|attrgetter|timedelta|Decimal|Fraction|"
+    "cast|isinstance|getattr|join|format|split|strip|lower|upper|dedent|MappingProxyType|field|"
+    "WeakKeyDictionary|WeakValueDictionary|WeakSet|SimpleNamespace|count|Literal"
+)
+_DEEDS = (ast.Global, ast.Nonlocal, ast.Await, ast.Yield, ast.YieldFrom, ast.ClassDef)
+
+
+class Order:
+    """Runs the changed modules of both trees, as far as the order of things goes."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.old = judge.stems
+        self.new = {module.stem: module for module in judge.new.values()}
+        self._active: dict[tuple[Side, str, int], bool] = {}
+        self._touched: dict[Place, frozenset[object]] = {}
+
+    def run(self) -> None:
+        """Compare what loading the changed modules did, and does now."""
+        faults = set()
+        for stem in self.old:
+            faults |= {fault[2:] for fault in _Run(self, self.judge.base, self.old, stem).faults}
+        for stem in self.new:
+            for module, line, *what in _Run(self, self.judge.target, self.new, stem).faults:
+                if tuple(what) not in faults:
+                    why = f"{what[1]} is not bound yet: {what[0].replace('/', '.')} is being loaded"
+                    self.judge.residual("target", self.new[module].source, line, "cycle", why)
+        for new in self.judge.new.values():
+            self._loads(new)
+        for old in self.judge.old.values():
+            self._effects(old)
+        for old, before, new, after in self.judge.pairs:
+            late = self._late(new, new.source.units[after])
+            if late:
+                for name in sorted(late - self._late(old, old.source.units[before])):
+                    self._note(new, after, f"{name} is bound only below this")
+
+    def _loads(self, new: Module) -> None:
+        """Check that what a module's imports load was loaded before, or is what they bring."""
+        base, target = self.judge.base, self.judge.target
+        homes = [self.judge.old[path] for path in sorted(self.judge.sources[new.path])]
+        loaded = set[str]()
+        for home in (*homes, *filter(None, [self.old.get(new.stem)])):
+            for unit in home.source.units:
+                for level, name in {item[1:3] for item in self.judge.facts(home, unit).imports}:
+                    loaded.update(base.find(home.path, level, name))
+        for site, item in new.imports():
+            if target.guards(new, site.unit, site.guards, hint=False) is None:
+                continue
+            stems = [s for s in target.find(new.path, item.level, item.module) if s in target.files]
+            stems = [s for s in stems if not target.is_changed(s)]
+            if not all(any(f"{known}/".startswith(f"{s}/") for known in loaded) for s in stems):
+                whole = target.follow(new, item, Look(True, True)).whats
+                own = {stem_of(what[1][0]) for what, _ in whole if what[0] in {"def", "later"}}
+                if not all(any(f"{k}/".startswith(f"{s}/") for k in loaded | own) for s in stems):
+                    why = f"`{item.spelled}` loads what was not loaded here before"
+                    self.judge.residual("target", new.source, item.line, "import", why, [item.line])
+
+    def _note(self, new: Module, index: int, why: str) -> None:
+        line = new.source.units[index].first
+        self.judge.residual("target", new.source, line, "order", why)
+
+    # --- effects ---
+
+    def _effects(self, old: Module) -> None:
+        """Check that a module's effects still come with it, and in their order."""
+        base = self.judge.base
+        kept = {
+            (old.path, before): (new, after)
+            for module, before, new, after in self.judge.pairs
+            if module is old
+        }
+        acting = {place for place in kept if self.acts(base, old, old.source.units[place[1]])}
+        entries = [old.stem] if old.stem in self.new else self._importers(old.stem)
+        for entry in entries if acting else ():
+            done: list[Place] = []
+            now = _Run(self, self.judge.target, self.new, entry)
+            for place in (place for place in now.trace if place in kept):
+                for other in done if done and place < max(done) else ():
+                    both = place in acting and other in acting
+                    if place < other and (both or self._meet(old, place, other, acting)):
+                        self._note(*kept[place], "this ran before what now runs first")
+                done.append(place)
+            for place in sorted(acting - set(done)):
+                why = f"importing {entry.replace('/', '.')} no longer runs this"
+                self._note(*kept[place], why)
+            was = _Run(self, base, self.old, entry if entry in self.old else old.stem)
+            for place in sorted(acting & set(done)):
+                for name in sorted(was.before(place, now) ^ now.before(place, was)):
+                    if not self._defines(old.source.units[place[1]].node):
+                        why = f"the import of {name} stood on the other side of this"
+                        self._note(*kept[place], why)
+        for place in sorted(acting):
+            new, after = kept[place]
+            if new.path != old.path and new.stem in self.old:
+                known = place in _Run(self, base, self.old, new.stem).trace
+                if not known and not base.path({}, new.stem, old.stem):
+                    self._note(new, after, f"importing {new.stem.replace('/', '.')} runs this now")
+
+    @staticmethod
+    def _defines(node: ast.stmt) -> bool:
+        """Tell whether a statement only binds names, so that imports may come after it."""
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        plain = bool(targets) and all(isinstance(n, (ast.Name, ast.Tuple)) for n in targets)
+        return plain or isinstance(node, (*FUNCTIONS, ast.ClassDef))
+
+    def _meet(self, old: Module, one: Place, other: Place, acting: set[Place]) -> bool:
+        """Tell whether one of two statements may change what the other reads."""
+        if one not in acting and other not in acting:
+            return False
+        ours, theirs = (self.touched(old, old.source.units[index]) for _, index in (one, other))
+        return not ours.isdisjoint(theirs)
+
+    def touched(self, module: Module, unit: Unit) -> frozenset[object]:
+        """List what running a statement may read or change, through functions it calls as well.
+
+        Nothing, for one that looks at no value: a function, an alias, a literal.
+        """
+        place, side = (module.path, unit.index), self.judge.base
+        if place not in self._touched:
+            looks = (ast.Subscript, ast.Attribute, ast.Call, ast.BinOp, ast.Compare, ast.IfExp)
+            shallow = self.judge.facts(module, unit, deep=False)
+            found = set[object]()
+            active = self.acts(side, module, unit)
+            if active or any(isinstance(part, looks) for part in ast.walk(unit.node)):
+                todo = [(module, ref) for ref in shallow.refs if ref.when == NOW]
+                seen = set[object]()
+                while todo:
+                    where, ref = todo.pop()
+                    for what, rest in side.resolve(where, ref, deep=True).whats:
+                        if (what, rest[:1]) in seen:
+                            continue
+                        seen.add((what, rest[:1]))
+                        home = self._home(what)
+                        if home and isinstance(home[1].node, (*FUNCTIONS, ast.ClassDef)):
+                            refs = self.judge.facts(*home).refs if active else ()
+                            todo.extend((home[0], r) for r in refs if r.when != HINT)
+                        elif what[0] != "builtin":
+                            found.add((what, rest[:1] if what[0] == "ext" else ()))
+            self._touched[place] = frozenset(found)
+        return self._touched[place]
+
+    def _home(self, what: tuple[object, ...]) -> tuple[Module, Unit] | None:
+        """Find the statement that makes a definition."""
+        key = what[1] if what[0] == "def" else None
+        if not isinstance(key, tuple) or key[0].startswith("+"):
+            return None
+        module = self.judge.base.module(stem_of(key[0]))
+        return (module, module.source.units[key[1]]) if module else None
+
+    def _importers(self, stem: str) -> list[str]:
+        """List the changed modules that imported one that is gone."""
+        base = self.judge.base
+        return [
+            other
+            for other, module in self.old.items()
+            if other in self.new
+            and any(stem in base.find(module.path, i.level, i.module) for _, i in module.imports())
+        ]
+
+    def acts(self, side: Side, module: Module, unit: Unit) -> bool:
+        """Tell whether a top-level statement may do more than bind names."""
+        place = (side, module.path, unit.index)
+        if place not in self._active:
+            self._active[place] = self._does(side, module, unit, unit.node)
+        return self._active[place]
+
+    def _does(self, side: Side, module: Module, unit: Unit, node: ast.stmt) -> bool:
+        idle = only_imports(node) or is_text(node) or isinstance(node, (ast.Pass, *IMPORTS))
+        if isinstance(node, ast.Delete) and node is not unit.node:
+            idle = all(isinstance(target, ast.Name) for target in node.targets)
+        if idle:
+            return False
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            if not all(self._wraps(side, module, unit, d) for d in node.decorator_list):
+                return True
+            if isinstance(node, ast.ClassDef):
+                return (
+                    self._hooked(side, module, unit, node)
+                    or self._calls(side, module, unit, node.bases)
+                    or any(self._does(side, module, unit, inner) for inner in node.body)
+                )
+            hints = [argument.annotation for argument in arguments(node.args)]
+            parts = [*node.args.defaults, *node.args.kw_defaults, *hints, node.returns]
+            return self._calls(side, module, unit, [part for part in parts if part])
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            values = [node.annotation] if isinstance(node, ast.AnnAssign) else []
+            if node.value and not self._flag(module, node.value, targets[0]):
+                values.append(node.value)
+            plain = all(isinstance(n, (ast.Name, ast.Tuple)) for n in targets)
+            return not plain or self._calls(side, module, unit, values)
+        inside = list(blocks(node)) if isinstance(node, (ast.If, ast.For, *TRY)) else []
+        tests = [test for _, found, _ in inside for test in found]
+        tests += [node.iter] if isinstance(node, ast.For) else []
+        return (
+            not inside
+            or self._calls(side, module, unit, tests)
+            or any(self._does(side, module, unit, inner) for _, _, body in inside for inner in body)
+        )
+
+    def _hooked(self, side: Side, module: Module, unit: Unit, node: ast.ClassDef) -> bool:
+        """Tell whether a class is made by code of its metaclass, or of a class that it extends."""
+        if not {last_name(keyword.value) for keyword in node.keywords} <= {"ABCMeta", "EnumMeta"}:
+            return True
+        for ref in self.judge.facts(module, unit, deep=False).refs:
+            if any(ref.node is base for base in node.bases):
+                for what, _ in side.resolve(module, ref, deep=True).whats:
+                    home = self._home(what)
+                    if home and isinstance(home[1].node, ast.ClassDef) and home[1] is not unit:
+                        names = {getattr(part, "name", "") for part in home[1].node.body}
+                        hooked = self._hooked(self.judge.base, *home, home[1].node)
+                        if hooked or "__init_subclass__" in names:
+                            return True
+        return False
+
+    def _calls(self, side: Side, module: Module, unit: Unit, nodes: Iterable[ast.expr]) -> bool:
+        """Tell whether expressions call what may have an effect."""
+        found = self.judge.facts(module, unit).calls
+        run = {id(call): ref for ref, call, when in found if when == NOW}
+        for part in (part for node in nodes for part in ast.walk(node)):
+            if isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+                return True
+            ref = run.get(id(part))
+            whats = side.resolve(module, ref).whats if ref else ()
+            outside = all(what[0] in {"ext", "builtin"} for what, _ in whats)
+            if id(part) in run and not (outside and _MAKERS.fullmatch(last_name(part))):
+                return True
+        return False
+
+    def _flag(self, module: Module, node: ast.expr | None, target: ast.expr) -> bool:
+        """Tell whether a call without arguments makes nothing but a condition."""
+        if not isinstance(target, ast.Name) or not isinstance(node, ast.Call) or node.args:
+            return False
+        return all(r.condition and not r.attrs for _, r in self.judge.uses(module, target.id))
+
+    def _wraps(self, side: Side, module: Module, unit: Unit, node: ast.expr) -> bool:
+        """Tell whether a decorator does no more than wrap what it decorates."""
+        target = node.func if isinstance(node, ast.Call) else node
+        if isinstance(node, ast.Call) and self._calls(side, module, unit, [*node.args]):
+            return False
+        for ref in self.judge.facts(module, unit, deep=False).refs:
+            if ref.node is target:
+                meaning = side.resolve(module, ref, deep=True)
+                return all(
+                    self._plain(what, isinstance(node, ast.Call)) for what, _ in meaning.whats
+                )
+        return bool(HARMLESS.fullmatch(last_name(node)))
+
+    def _plain(self, what: tuple[object, ...], called: bool) -> bool:
+        """Tell whether what decorates registers nothing: by its library, or by its code."""
+        if what[0] in {"ext", "builtin"}:
+            name = str(what[1])
+            return bool(HARMLESS.fullmatch(name.rpartition(".")[2]) or _WRAPPERS.match(name))
+        home = self._home(what)
+        if home is None or not isinstance(home[1].node, FUNCTIONS):
+            return False
+        todo: list[ast.AST] = [*home[1].node.body]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, FUNCTIONS):
+                todo.extend(part.decorator_list)
+                todo.extend(part.body if called else ())
+                called = False
+            elif isinstance(part, _DEEDS) or isinstance(getattr(part, "ctx", None), ast.Del):
+                return False
+            elif isinstance(part, ast.Call) and not _MAKERS.fullmatch(last_name(part)):
+                if not HARMLESS.fullmatch(last_name(part)):
+                    return False
+            if not isinstance(part, (*FUNCTIONS, ast.Lambda)):
+                if isinstance(getattr(part, "ctx", None), ast.Store) and not hasattr(part, "id"):
+                    return False
+                todo.extend(children(part))
+        return True
+
+    # --- loading ---
+
+    def _late(self, module: Module, unit: Unit) -> set[str]:
+        """List the names that running a statement may reach before its module binds them."""
+        shallow = self.judge.facts(module, unit, deep=False)
+        now = [r.name for r in shallow.refs if r.when == NOW and not r.local]
+        todo = now if shallow.calls else []
+        seen, late = set[str](), set[str]()
+        while todo:
+            name = todo.pop()
+            made = module.names.get(name, ()) if name not in seen else ()
+            seen.add(name)
+            if made and all(site.unit > unit.index for site in made):
+                late.add(name)
+            for site in made:
+                inner = module.source.units[site.unit]
+                if site.unit < unit.index and isinstance(inner.node, (*FUNCTIONS, ast.ClassDef)):
+                    refs = self.judge.facts(module, inner).refs
+                    todo.extend(r.name for r in refs if not r.local and r.when != HINT)
+        return late
+
+
+class _Run:
+    """An import of a module: `trace` is what acts, `faults` what is taken before it is bound."""
+
+    def __init__(self, order: Order, side: Side, modules: dict[str, Module], entry: str) -> None:
+        self.order, self.side, self.modules = order, side, modules
+        self.trace: list[Place] = []
+        self.faults: set[tuple[str, int, str, str]] = set()
+        self._reached: dict[str, float] = {}
+        self._outside: dict[str, int] = {}  # what no one here changed: how much ran before
+        self._load(entry)
+
+    def before(self, place: Place, other: _Run) -> set[str]:
+        """List what was loaded before a statement ran, of what the other run loads as well."""
+        at = self.trace.index(place)
+        return {n for n, size in self._outside.items() if size <= at and n in other._outside}
+
+    def _load(self, stem: str) -> None:
+        parts = stem.split("/")
+        for size in range(1, len(parts) + 1):
+            part = "/".join(parts[:size])
+            if part in self.modules and part not in self._reached:
+                self._execute(self.modules[part])
+
+    def _execute(self, module: Module) -> None:
+        items: dict[int, list[Import]] = defaultdict(list)
+        for site, item in module.imports():
+            if self.side.guards(module, site.unit, site.guards, hint=False) is not None:
+                items[site.unit].append(item)
+        for unit in module.source.units:
+            self._reached[module.stem] = unit.index
+            for item in items[unit.index]:
+                self._take(module, item)
+            self.trace.append(self.side.key(module, unit.index))
+        self._reached[module.stem] = float("inf")
+
+    def _take(self, module: Module, item: Import) -> None:
+        stems = self.side.find(module.path, item.level, item.module)
+        for name in stems if item.level else [item.module]:
+            if not any(stem in self.modules for stem in stems):
+                self._outside.setdefault(name, len(self.trace))
+        for stem in stems:
+            self._load(stem)
+            found = self.modules.get(stem)
+            made = found.names.get(item.member or "", ()) if found else ()
+            if made and all(site.unit >= self._reached[stem] for site in made):
+                self.faults.add((module.stem, item.line, stem, str(item.member)))
+            elif item.member and not made:
+                self._load(f"{stem}/{item.member}")
+
+
+def cycles(judge: Judge) -> None:
+    """Report each import that closes a circle which the base did not have.
+
+    A new module counts as the one that most of it came from.
+    """
+    flow: dict[str, Counter[str]] = defaultdict(Counter)
+    for old, _, new, _ in judge.pairs:
+        for stem in {new.stem, new.stem.rpartition("/")[0]} - judge.stems.keys():
+            flow[stem][old.stem] += 1
+    fresh = {module.stem for module in judge.new.values()}
+    home = {s: min(c, key=lambda o: (-c[o], o)) for s, c in flow.items() if s in fresh}
+    known = {(m.stem, stem) for m in judge.old.values() for stem, _ in judge.base.edges(m)}
+    for module in judge.new.values():
+        for stem, line in sorted(judge.target.edges(module)):
+            one, other = home.get(module.stem, module.stem), home.get(stem, stem)
+            if one == other or (one, other) in known or judge.base.path({}, one, other):
+                continue  # it was loaded from here before, perhaps by a longer way
+            back = judge.target.path(home, other, one)
+            if back:
+                circle = " -> ".join(s.replace("/", ".") for s in (one, *back))
+                why = f"this closes an import cycle: {circle}"
+                judge.residual("target", module.source, line, "cycle", why)

@@ -117,7 +117,8 @@ class Reach:
         twin = self.judge.new.get(old.path)
         for site in old.in_unit(before) if _collects(old.path) else ():
             kept = twin is not None and self.judge.same(old, twin, site.name, hint=False)
-            lost = _is_fixture(old, site.name) and not _sees(old.path, new.path)
+            placed = _is_fixture(old, site.name) or site.name.startswith("pytest_")
+            lost = placed and not _sees(old.path, new.path)
             lost |= site.name.lower().startswith("test") and not _collects(new.path)
             if lost and not kept:
                 why = f"pytest no longer finds {site.name} where it did"

@@ -56,6 +56,23 @@ _ATTRIBUTES = {"globals", "vars", "getattr", "setattr", "delattr"}
 _SUSPECT = {"exec", "eval", "__import__", "import_module", "resolve_name", *_ATTRIBUTES}
 
 
+def _imports_in(text: str) -> list[tuple[frozenset[str], frozenset[str], bool]] | None:
+    """List what may be imports: the words before and after the keyword, and if a star is there.
+
+    None where that is too much to look at: no file may take for ever.
+    """
+    found, left = [], 65536 + 16 * len(text)
+    for at in _IMPORT.finditer(text):
+        end = _BLOCK.search(text, at.end())
+        after = text[at.end() : end.start() if end else len(text)]
+        before = text[text.rfind("\n", 0, at.start()) + 1 : at.start()]
+        left -= len(before) + len(after)
+        if left < 0:
+            return None
+        found.append((all_words(before), all_words(after), "*" in after))
+    return found
+
+
 class Reach:
     """Looks from every file of the tree at the changed modules."""
 
@@ -204,19 +221,10 @@ class Reach:
         stems = {*self.lost, *self.watched, *self.gained}
         inside = {stem for stem in stems if stem and path.startswith(f"{stem}/")}
         stems = {s for s in stems if not s or s in inside or s.rpartition("/")[2] in found}
-        if not stems:
-            return False
         text = text if text.isascii() else f"{text}\n{normalize('NFKC', text)}"
-        imports, runs = [], _RUNS.search(text)
-        left = 65536 + 16 * len(text)  # characters to look at, so that no file takes for ever
-        for at in _IMPORT.finditer(text):
-            end = _BLOCK.search(text, at.end())
-            after = text[at.end() : end.start() if end else len(text)]
-            before = text[text.rfind("\n", 0, at.start()) + 1 : at.start()]
-            left -= len(before) + len(after)
-            if left < 0:
-                return True
-            imports.append((all_words(before), all_words(after), "*" in after))
+        imports, runs = _imports_in(text) if stems else [], _RUNS.search(text)
+        if not stems or imports is None:
+            return bool(stems)
         for stem in stems:
             parent, _, tail = stem.rpartition("/")
             lost = self.lost.get(stem, set())

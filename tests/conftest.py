@@ -65,7 +65,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Tell the process that reports, where several share the tests."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output["left out"] = dict(session.config.stash[LEFT_OUT])
+        counts = session.config.stash[LEFT_OUT]
+        output["left out"] = dict(counts)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -74,7 +74,7 @@ def pytest_testnodedown(node: Any) -> None:
     """Take what one process left out: each collects all the tests."""
     config: pytest.Config = node.config
     told: dict[str, int] = getattr(node, "workeroutput", {}).get("left out", {})
-    config.stash[LEFT_OUT] |= Counter(told)
+    config.stash[LEFT_OUT] = config.stash[LEFT_OUT] | Counter(told)
 
 
 def pytest_terminal_summary(

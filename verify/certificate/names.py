@@ -113,7 +113,12 @@ class _Scope:
 
 @lru_cache(maxsize=50_000)
 def words(text: str) -> frozenset[str]:
-    """List the words of a text, also as Python normalises identifiers."""
+    """List the words of a statement, also as Python normalises identifiers."""
+    return all_words(text)
+
+
+def all_words(text: str) -> frozenset[str]:
+    """List the words of any text, and keep none of it."""
     found = frozenset(re.findall(r"\w+", text))
     if text.isascii():
         return found

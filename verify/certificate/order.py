@@ -39,6 +39,8 @@ _MAKERS = re.compile(
     "cast|isinstance|getattr|join|format|split|strip|lower|upper|dedent|MappingProxyType|field|"
     "WeakKeyDictionary|WeakValueDictionary|WeakSet|SimpleNamespace|count|Literal"
 )
+_STATELESS = re.compile("(abc|collections|dataclasses|enum|functools|typing|typing_extensions)\\b")
+_MOST_FOLLOWED = 300  # functions that one statement may call on import
 _DEEDS = (ast.Global, ast.Nonlocal, ast.Await, ast.Yield, ast.YieldFrom, ast.ClassDef)
 
 
@@ -146,7 +148,7 @@ class Order:
         if one not in acting and other not in acting:
             return False
         ours, theirs = (self.touched(old, old.source.units[index]) for _, index in (one, other))
-        return not ours.isdisjoint(theirs)
+        return bool(ours and theirs and (None in ours | theirs or not ours.isdisjoint(theirs)))
 
     def touched(self, module: Module, unit: Unit) -> frozenset[object]:
         """List what running a statement may read or change, through functions it calls as well.
@@ -160,20 +162,26 @@ class Order:
             found = set[object]()
             active = self.acts(side, module, unit)
             if active or any(isinstance(part, looks) for part in ast.walk(unit.node)):
-                todo = [(module, ref) for ref in shallow.refs if ref.when == NOW]
+                nodes = list(ast.walk(unit.node))
+                run = {id(call.func) for _, call, when in shallow.calls if when == NOW}
+                run |= {id(d) for node in nodes for d in getattr(node, "decorator_list", ())}
+                todo = [
+                    (module, ref, id(ref.node) in run) for ref in shallow.refs if ref.when == NOW
+                ]
                 seen = set[object]()
-                while todo:
-                    where, ref = todo.pop()
+                while todo and len(seen) < _MOST_FOLLOWED:
+                    where, ref, runs = todo.pop()
                     for what, rest in side.resolve(where, ref, deep=True).whats:
-                        if (what, rest[:1]) in seen:
-                            continue
-                        seen.add((what, rest[:1]))
                         home = self._home(what)
-                        if home and isinstance(home[1].node, (*FUNCTIONS, ast.ClassDef)):
-                            refs = self.judge.facts(*home).refs if active else ()
-                            todo.extend((home[0], r) for r in refs if r.when != HINT)
-                        elif what[0] != "builtin":
-                            found.add((what, rest[:1] if what[0] == "ext" else ()))
+                        if home is None or not isinstance(home[1].node, (*FUNCTIONS, ast.ClassDef)):
+                            if what[0] != "builtin" and not _STATELESS.match(str(what[1])):
+                                found.add((what, rest[:1] if what[0] == "ext" else ()))
+                        elif active and runs and what not in seen:
+                            refs = self.judge.facts(*home).refs
+                            todo.extend((home[0], r, True) for r in refs if r.when != HINT)
+                            seen.add(what)
+                if todo:
+                    found.add(None)  # too much to follow, so it may change anything
             self._touched[place] = frozenset(found)
         return self._touched[place]
 

@@ -13,6 +13,7 @@ from verify.certificate.names import (
     NOW,
     PATH,
     Facts,
+    all_words,
     arguments,
     constant,
     last_name,
@@ -116,7 +117,8 @@ class Reach:
         twin = self.judge.new.get(old.path)
         for site in old.in_unit(before) if _collects(old.path) else ():
             kept = twin is not None and self.judge.same(old, twin, site.name, hint=False)
-            lost = _is_fixture(old, site.name) and not _sees(old.path, new.path)
+            placed = _is_fixture(old, site.name) or site.name.startswith("pytest_")
+            lost = placed and not _sees(old.path, new.path)
             lost |= site.name.lower().startswith("test") and not _collects(new.path)
             if lost and not kept:
                 why = f"pytest no longer finds {site.name} where it did"
@@ -198,7 +200,7 @@ class Reach:
             text = decode(data).replace("\\\n", " ")
         except OpaqueError:
             return True
-        found = words(text)
+        found = all_words(text)
         stems = {*self.lost, *self.watched, *self.gained}
         inside = {stem for stem in stems if stem and path.startswith(f"{stem}/")}
         stems = {s for s in stems if not s or s in inside or s.rpartition("/")[2] in found}
@@ -206,11 +208,15 @@ class Reach:
             return False
         text = text if text.isascii() else f"{text}\n{normalize('NFKC', text)}"
         imports, runs = [], _RUNS.search(text)
+        left = 65536 + 16 * len(text)  # characters to look at, so that no file takes for ever
         for at in _IMPORT.finditer(text):
             end = _BLOCK.search(text, at.end())
             after = text[at.end() : end.start() if end else len(text)]
-            before = words(text[text.rfind("\n", 0, at.start()) + 1 : at.start()])
-            imports.append((before, words(after), "*" in after))
+            before = text[text.rfind("\n", 0, at.start()) + 1 : at.start()]
+            left -= len(before) + len(after)
+            if left < 0:
+                return True
+            imports.append((all_words(before), all_words(after), "*" in after))
         for stem in stems:
             parent, _, tail = stem.rpartition("/")
             lost = self.lost.get(stem, set())
@@ -241,7 +247,7 @@ class Reach:
                 why = ""
             elif how == "star":
                 self._hand_on(module, lost & (self.base.exported(stem) or lost))
-                more = self.gained.get(stem, set()) & words(module.source.text)
+                more = self.gained.get(stem, set()) & all_words(module.source.text)
                 if more and not module.changed:
                     why = f"this now brings {', '.join(sorted(more))} as well"
             elif name in lost:
@@ -345,7 +351,7 @@ class Reach:
         for stem in side.find(path, len(dotted) - len(bare), bare) if bare else ():
             parent, _, tail = stem.rpartition("/")
             yield line, "read", parent, tail
-            for name in sorted(self.lost.get(stem, set()) & words(module.source.text)):
+            for name in sorted(self.lost.get(stem, set()) & all_words(module.source.text)):
                 yield line, "read", stem, name
 
     @staticmethod

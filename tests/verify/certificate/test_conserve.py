@@ -59,6 +59,14 @@ COPIES: dict[str, tuple[Tree, Tree, str]] = {
         ),
         RESIDUAL,
     ),
+    "a tuple that holds a list": (
+        *moved(f"V = (1, [])\n{USES}{ALSO}", f"V = (1, [])\n{USES}", f"V = (1, [])\n{ALSO}"),
+        RESIDUAL,
+    ),
+    "a sentinel": (
+        *moved(f"V = object()\n{USES}{ALSO}", f"V = object()\n{USES}", f"V = object()\n{ALSO}"),
+        RESIDUAL,
+    ),
     "a function": (
         *moved(
             f"def V():\n    pass\n{USES}{ALSO}",

@@ -195,6 +195,11 @@ TESTS: dict[str, tuple[Tree, Tree, str]] = {
         },
         RESIDUAL,
     ),
+    "a hook leaves its conftest": (
+        {"conftest.py": f"def pytest_configure(config):\n    print(1)\n\n\n{X}"},
+        {"conftest.py": X, "helpers.py": "def pytest_configure(config):\n    print(1)\n"},
+        RESIDUAL,
+    ),
     "a test leaves the file of its fixture": (
         {
             "test_a.py": f"{FIXTURE}\n\ndef test_x(db):\n    pass\n\n\ndef test_y(db):\n    pass\n",

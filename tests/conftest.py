@@ -65,7 +65,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Tell the process that reports, where several share the tests."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output["left out"] = dict(session.config.stash[LEFT_OUT])
+        counts = session.config.stash[LEFT_OUT]
+        output["left out"] = dict(counts)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -73,7 +74,8 @@ def pytest_testnodedown(node: Any) -> None:
     """Take what one process left out: each collects all the tests."""
     config: pytest.Config = node.config
     told: dict[str, int] = getattr(node, "workeroutput", {}).get("left out", {})
-    config.stash[LEFT_OUT] |= Counter(told)
+    for reason, number in told.items():
+        config.stash[LEFT_OUT][reason] = number
 
 
 def pytest_terminal_summary(

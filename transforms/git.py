@@ -241,7 +241,7 @@ def find(start: Path) -> Repository | None:
             raise Refusal(
                 "foreign-repository",
                 f"The repository at {place} belongs to another user.",
-                next_step=f"If you trust it, name it: `--repo {place}`.",
+                next_step=f"If you trust it, name it: `--repo {shlex.quote(str(place))}`.",
                 place=Place(str(place)),
             )
         return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-_ROLE = re.compile(r"(?::[\w:+-]+:|\{[\w:+-]+\})`([^`]{1,400})`")
+# Bounded: in a long run of such characters each would be tried as the start.
+_ROLE = re.compile(r"(?::[\w:+-]{1,80}:|\{[\w:+-]{1,80}\})`([^`]{1,400})`")
 _DIRECTIVE = re.compile(
     r"(?m)^[ \t#>]*(?:\.\.[ \t]+[\w:+-]+::|:::|`{3,}\{[\w:+-]+\}|:{3,}\{[\w:+-]+\})[ \t]+([^\r\n]+)"
 )

@@ -85,14 +85,15 @@ class Texts:
         self, path: str, text: str, found: list[re.Match[str]], kind: str, result: TextResult
     ) -> str:
         parts: list[str] = []
-        position = 0
+        position = at = 0
+        line = 1
         for match in found:
             dotted, name = match[1], match[2]
-            line = text.count("\n", 0, match.start()) + 1
+            line, at = line + text.count("\n", at, match.start()), match.start()
             home = self._around.move.home(dotted, name)
             if home is None or home == dotted:
                 if home is None and kind == "entry point":
-                    result.external.setdefault((dotted, name), _place(path, text, line))
+                    result.external.setdefault((dotted, name), _place(path, text, line, at))
                 continue
             parts += [text[position : match.start(1)], home]
             position = match.end(1)
@@ -108,12 +109,13 @@ class Texts:
         noted: set[int] = set()
         patterns = (self._dotted, self._import, self._file)
         mentions = [found for pattern in patterns for found in pattern.finditer(text)]
+        line, at = 1, 0
         for found in sorted(mentions, key=lambda m: m.start()):
-            why = self._why(path, text, found)
-            line = text.count("\n", 0, found.start()) + 1
-            if why and line not in noted:
+            line, at = line + text.count("\n", at, found.start()), found.start()
+            why = "" if line in noted else self._why(path, text, found)
+            if why:
                 noted.add(line)
-                yield Note(kind, _place(path, text, line), why)
+                yield Note(kind, _place(path, text, line, at), why)
 
     def _why(self, path: str, text: str, found: re.Match[str]) -> str:
         """What a person should know about a mention; "" if nothing."""
@@ -186,9 +188,13 @@ def any_path(paths: Iterable[str]) -> str:
 
 
 def _is_quoted(text: str, found: re.Match[str]) -> bool:
-    before, after = text[: found.start()][-1:], text[found.end() :][:1]
+    before = text[max(0, found.start() - 1) : found.start()]
+    after = text[found.end() : found.end() + 1]
     return before == after and before in ("'", '"')
 
 
-def _place(path: str, text: str, line: int) -> Place:
-    return Place(path, line, None, text.split("\n")[line - 1].rstrip("\r")[:_EXCERPT])
+def _place(path: str, text: str, line: int, at: int) -> Place:
+    """Where a mention stands, with the text of its line."""
+    start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    row = text[start : end if end >= 0 else len(text)]
+    return Place(path, line, None, row.rstrip("\r")[:_EXCERPT])

@@ -33,10 +33,23 @@ def replayed(plan: str, title: str, done: Replay) -> Report:
         command="verify",
         verdict=Verdict.HOLDS if done.reproduces else Verdict.DIFFERS,
         headline=f"{name}: {done.base} .. {done.target}",
-        sections=tuple(s for s in (_residual(done.hunks), authored_section(outcome)) if s.findings),
+        sections=tuple(s for s in _sections(done) if s.findings),
         summary=summary,
         data=_data(plan, done),
         timings=tuple((phase.name, phase.seconds) for phase in outcome.phases),
+    )
+
+
+def _sections(done: Replay) -> tuple[Section, ...]:
+    paths = tuple(
+        Finding("path", Place(path), "", (Row.of("", strange, Style.BAD),))
+        for path in done.outcome.changes
+        if (strange := foreign(path))
+    )
+    return (
+        _residual(done.hunks),
+        authored_section(done.outcome),
+        Section("Written to, and named in characters outside ASCII", paths),
     )
 
 

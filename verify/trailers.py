@@ -15,7 +15,7 @@ from transforms.paths import safe_path
 TRAILER = "Mechanical-Move"
 # Anywhere in the message, since a squash adds paragraphs below; never in a quotation, which is
 # indented or marked.
-_LINE = re.compile(rf"(?im)^{TRAILER}[ \t]*:[ \t]*(.*?)[ \t]*$")
+_LINE = re.compile(rf"(?im)^{TRAILER}[ \t]*:(.*)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Trailer:
 
 def read_trailer(message: str) -> Trailer:
     """Read what a commit message claims."""
-    found = _LINE.findall(message.replace("\r\n", "\n"))
+    found = [value.strip(" \t") for value in _LINE.findall(message.replace("\r\n", "\n"))]
     if not found:
         return Trailer()
     if len(found) > 1:

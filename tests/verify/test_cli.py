@@ -178,7 +178,7 @@ class TestUsage:
             code, out, _ = run(*arguments, "--help")
             assert code == 0
             command = " ".join(["repot", *arguments])
-            assert f"Examples:\n  {command} " in out.replace("\n    ", "\n  "), command
+            assert re.search(rf"Examples:\n  {command}\s", out.replace("\n    ", "\n  ")), command
 
     def test_the_version_is_that_of_the_distribution(self, run: Run) -> None:
         code, out, _ = run("--version")

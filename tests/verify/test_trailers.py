@@ -39,6 +39,12 @@ def test_a_trailer_is_found(message: str) -> None:
     assert read_trailer(message) == Trailer(path="plans/01.toml")
 
 
+def test_a_long_line_is_read_in_time() -> None:
+    blanks = " " * 300_000
+    trailer = read_trailer(f"S\n\nMechanical-Move{blanks}: a{blanks}b\nMechanical-Move{blanks}x")
+    assert trailer == Trailer(path=f"a{blanks}b")
+
+
 @pytest.mark.parametrize("message", NONE.values(), ids=NONE)
 def test_what_is_no_trailer_claims_nothing(message: str) -> None:
     assert not read_trailer(message).claims

@@ -217,12 +217,12 @@ class _Cutter:
     def block(self, label: Piece, body: Sequence[ast.stmt], factor: bool) -> Block:
         start = self.source.start_of(body[0])
         column = start - self.source.text.rfind("\n", 0, start) - 1
-        pieces: list[Piece] = []
-        lead: list[Token] = []
+        pieces, lead = list[Piece](), list[Token]()
+        last = max((at for at, node in enumerate(body) if is_text(node)), default=-1)
         for index, node in enumerate(body):
             # A semicolon is layout; a comment above an import stays, whatever the import becomes.
             lead += [t for t in self.take(self.source.start_of(node)) if t.text != ";"]
-            if factor and only_imports(node) and not any(map(is_text, body[index:])):
+            if factor and only_imports(node) and index > last:
                 self.imports(node)
             else:  # an import above a text keeps it from being the docstring
                 pieces.append(self.piece(node, lead, factor=factor))

@@ -113,11 +113,17 @@ class _Scope:
 
 @lru_cache(maxsize=50_000)
 def words(text: str) -> frozenset[str]:
-    """List the words of a text, also as Python normalises identifiers."""
+    """List the words of a statement, also as Python normalises identifiers."""
+    return all_words(text)
+
+
+def all_words(text: str) -> frozenset[str]:
+    """List the words of any text, and keep none of it."""
     found = frozenset(re.findall(r"\w+", text))
     if text.isascii():
         return found
-    whole = re.findall(r"\w*[\x80-\U0010ffff][\w\x80-\U0010ffff]*", text)  # also with marks
+    whole = re.findall(r"[\w\x80-\U0010ffff]+", text)  # identifiers also hold marks
+    whole = [part for part in whole if not part.isascii()]
     return found.union(whole, *(re.findall(r"\w+", normalize("NFKC", part)) for part in whole))
 
 

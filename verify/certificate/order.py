@@ -113,13 +113,16 @@ class Order:
         entries = [old.stem] if old.stem in self.new else self._importers(old.stem)
         for entry in entries if acting else ():
             done: list[Place] = []
+            top = (old.path, -1)
             now = _Run(self, self.judge.target, self.new, entry)
             for place in (place for place in now.trace if place in kept):
-                for other in done if done and place < max(done) else ():
+                for other in done if place < top else ():
                     both = place in acting and other in acting
                     if place < other and (both or self._meet(old, place, other, acting)):
                         self._note(*kept[place], "this ran before what now runs first")
+                        break
                 done.append(place)
+                top = max(top, place)
             for place in sorted(acting - set(done)):
                 why = f"importing {entry.replace('/', '.')} no longer runs this"
                 self._note(*kept[place], why)
@@ -348,12 +351,13 @@ class _Run:
         self.trace: list[Place] = []
         self.faults: set[tuple[str, int, str, str]] = set()
         self._reached: dict[str, float] = {}
+        self._ran: dict[Place, int] = {}  # where in the trace
         self._outside: dict[str, int] = {}  # what no one here changed: how much ran before
         self._load(entry)
 
     def before(self, place: Place, other: _Run) -> set[str]:
         """List what was loaded before a statement ran, of what the other run loads as well."""
-        at = self.trace.index(place)
+        at = self._ran[place]
         return {n for n, size in self._outside.items() if size <= at and n in other._outside}
 
     def _load(self, stem: str) -> None:
@@ -372,7 +376,9 @@ class _Run:
             self._reached[module.stem] = unit.index
             for item in items[unit.index]:
                 self._take(module, item)
-            self.trace.append(self.side.key(module, unit.index))
+            place = self.side.key(module, unit.index)
+            self._ran.setdefault(place, len(self.trace))
+            self.trace.append(place)
         self._reached[module.stem] = float("inf")
 
     def _take(self, module: Module, item: Import) -> None:

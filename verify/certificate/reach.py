@@ -13,6 +13,7 @@ from verify.certificate.names import (
     NOW,
     PATH,
     Facts,
+    all_words,
     arguments,
     constant,
     last_name,
@@ -60,6 +61,23 @@ _PATCHES = {"setattr", "delattr", "object", "patch", "setitem"}
 _LOADERS = {"builtins.__import__", "importlib.import_module", "pkgutil.resolve_name"}
 _ATTRIBUTES = {"globals", "vars", "getattr", "setattr", "delattr"}
 _SUSPECT = {"exec", "eval", "__import__", "import_module", "resolve_name", *_ATTRIBUTES}
+
+
+def _imports_in(text: str) -> list[tuple[frozenset[str], frozenset[str], bool]] | None:
+    """List what may be imports: the words before and after the keyword, and if a star is there.
+
+    None where that is too much to look at: no file may take for ever.
+    """
+    found, left = [], 65536 + 16 * len(text)
+    for at in _IMPORT.finditer(text):
+        end = _BLOCK.search(text, at.end())
+        after = text[at.end() : end.start() if end else len(text)]
+        before = text[text.rfind("\n", 0, at.start()) + 1 : at.start()]
+        left -= len(before) + len(after)
+        if left < 0:
+            return None
+        found.append((all_words(before), all_words(after), "*" in after))
+    return found
 
 
 class Reach:
@@ -207,20 +225,15 @@ class Reach:
             text = decode(data).replace("\\\n", " ")
         except OpaqueError:
             return True
-        found = words(text)
+        found = all_words(text)
         stems = {*self.lost, *self.watched, *self.gained}
         inside = {stem for stem in stems if stem and path.startswith(f"{stem}/")}
         stems = {s for s in stems if not s or s in inside or s.rpartition("/")[2] in found}
-        if not stems:
-            return False
         if not is_normalized("NFKC", text):
             text = f"{text}\n{normalize('NFKC', text)}"
-        imports, runs = [], _RUNS.search(text)
-        for at in _IMPORT.finditer(text):
-            end = _BLOCK.search(text, at.end())
-            after = text[at.end() : end.start() if end else len(text)]
-            before = words(text[text.rfind("\n", 0, at.start()) + 1 : at.start()])
-            imports.append((before, words(after), "*" in after))
+        imports, runs = _imports_in(text) if stems else [], _RUNS.search(text)
+        if not stems or imports is None:
+            return bool(stems)
         for stem in stems:
             parent, _, tail = stem.rpartition("/")
             lost = self.lost.get(stem, set())
@@ -251,7 +264,7 @@ class Reach:
                 why = ""
             elif how == "star":
                 self._hand_on(module, lost & (self.base.exported(stem) or lost))
-                more = self.gained.get(stem, set()) & words(module.source.text)
+                more = self.gained.get(stem, set()) & all_words(module.source.text)
                 if more and not module.changed:
                     why = f"this now brings {', '.join(sorted(more))} as well"
             elif name in lost:
@@ -355,7 +368,7 @@ class Reach:
         for stem in side.find(path, len(dotted) - len(bare), bare) if bare else ():
             parent, _, tail = stem.rpartition("/")
             yield line, "read", parent, tail
-            for name in sorted(self.lost.get(stem, set()) & words(module.source.text)):
+            for name in sorted(self.lost.get(stem, set()) & all_words(module.source.text)):
                 yield line, "read", stem, name
 
     @staticmethod

@@ -310,6 +310,15 @@ class TestHidden:
         assert "<U+202E><U+2066> evil <U+200B>" in out
         assert "\u202e" not in out
 
+    def test_a_destination_in_other_letters_is_named(self, world: World) -> None:
+        world.plan.write_text(PLAN.replace('"shop.money"', '"shop.m\u043eney"'), "utf-8")
+        base = world.history.commit(BEFORE)
+        files = {**AFTER, "shop/m\u043eney.py": AFTER["shop/money.py"]}
+        files["till.py"] = AFTER["till.py"].replace("shop.money", "shop.m\u043eney")
+        del files["shop/money.py"]
+        answer = world.verify(base, world.history.commit(files))
+        assert "\u043e is U+043E" in answer.out + answer.err
+
     def test_residual_code_in_other_letters_and_directions(self, world: World) -> None:
         base = world.history.commit(BEFORE)
         target = world.history.commit(

@@ -1,0 +1,1455 @@
+"""Host-memory pools of a tiered KV cache.
+
+A device pool holds the cache rows that attention reads. A host pool holds more of them in ordinary
+memory: rows are backed up to it, loaded from it layer by layer, and its pages are what a storage
+back end reads and writes. Each family of caches has a pool here; names, signatures and shapes are
+those of SGLang 0.5.18.
+
+Words used throughout:
+
+- slot: the place of one token (or of one request's state), an int64 index from 0.
+- page: `page_size` consecutive slots; page p holds the slots p * page_size and up. Slots are given
+  out, released and stored by whole pages.
+- layer: local to the pool, from 0; `start_layer` says which layer of the model that is.
+- row: what one layer keeps for one slot.
+- layout: in which order a host buffer holds layers, pages and rows; see `BufferLayout`.
+- io backend: how rows are copied. `kernel` gathers and scatters rows by index; `direct` copies
+  stretches in which host and device slots both step by one, and takes whole pages only.
+
+Copies to and from a CUDA device are queued on the current stream where host memory is pinned. Until
+that stream has come past them, slots that take part in a transfer must not be released, and host
+pages not be read by another thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+import math
+import mmap
+import os
+import sys
+import tempfile
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch.distributed import ProcessGroup
+
+import numpy as np
+import psutil
+import torch
+
+logger = logging.getLogger(__name__)
+
+_is_linux = sys.platform == "linux"
+_is_cuda = torch.cuda.is_available() and torch.version.cuda is not None
+_is_hip = torch.cuda.is_available() and torch.version.hip is not None
+
+if _is_cuda or _is_hip:
+    from torch.cuda import cudart, current_stream
+
+_Pool = TypeVar("_Pool", bound="HostSlotPool")
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
+
+# Left for the operating system and for whatever else runs on the machine.
+HICACHE_HOST_MEMORY_RESERVE_BYTES = 10 * 1024**3
+
+# Words of this size are what copy kernels move, so a row must be made of whole ones.
+_KERNEL_WORD_BYTES = 8
+
+
+class SlotError(ValueError, AssertionError):
+    """Slots that cannot be given out or released as asked.
+
+    Also an `AssertionError`, since that is what callers of SGLang's pools expect.
+    """
+
+
+def synchronized(
+    func: Callable[Concatenate[_Pool, _Params], _Result],
+) -> Callable[Concatenate[_Pool, _Params], _Result]:
+    """Run a method while its object's `lock` is held."""
+
+    @functools.wraps(func)
+    def wrapper(self: _Pool, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+        with self.lock:
+            return func(self, *args, **kwargs)
+
+    return wrapper
+
+
+def check_int(name: str, value: object, minimum: int) -> int:
+    """Give `value` if it is an integer of at least `minimum`; `name` is the argument it came as."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, not {value}")
+    return int(value)
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """Give `value` if it is one of `choices`."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, not {type(value).__name__}")
+    if value not in choices:
+        raise ValueError(f"Unsupported {name}: {value}; expected one of {', '.join(choices)}")
+    return value
+
+
+def check_tensor(
+    name: str, value: object, dtypes: Sequence[torch.dtype], dims: int
+) -> torch.Tensor:
+    """Give `value` if it is a tensor of one of `dtypes`, of `dims` dimensions, with data."""
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
+    if value.dtype not in dtypes:
+        raise TypeError(f"{name} must be of {dtypes[0]}, not {value.dtype}")
+    if value.dim() != dims:
+        raise ValueError(f"{name} must have {dims} dimensions, not the shape {tuple(value.shape)}")
+    if value.is_meta:
+        raise ValueError(f"{name} must be on a device that holds data, not on meta")
+    return value
+
+
+def check_slots(name: str, indices: object, limit: int) -> NDArray[np.int64]:
+    """Give a copy of slots in host memory.
+
+    `indices` is a one-dimensional int64 or int32 tensor on any device. Raises TypeError for another
+    type, ValueError for another shape, for slots outside 0..limit-1, and for a slot given twice.
+    """
+    tensor = check_tensor(name, indices, (torch.int64, torch.int32), 1)
+    slots = tensor.detach().cpu().numpy().astype(np.int64)
+    if slots.size == 0:
+        return slots
+    outside = slots[(slots < 0) | (slots >= limit)]
+    if outside.size:
+        raise ValueError(f"{name} must lie in 0..{limit - 1}; it holds {_shown(outside)}")
+    if np.any(slots[1:] <= slots[:-1]):  # in ascending order nothing can occur twice
+        values, counts = np.unique(slots, return_counts=True)
+        if values.size < slots.size:
+            raise SlotError(
+                f"{name} must not repeat a slot; it repeats {_shown(values[counts > 1])}"
+            )
+    return slots
+
+
+def check_pages(name: str, slots: NDArray[np.int64], page_size: int) -> NDArray[np.int64]:
+    """Give the pages of checked slots, which must be whole pages, each with its slots in order."""
+    if slots.size % page_size:
+        raise SlotError(f"{name} must be whole pages of {page_size} slots, not {slots.size} slots")
+    grouped = slots.reshape(-1, page_size)
+    starts = grouped[:, 0]
+    wrong = (starts % page_size != 0) | np.any(
+        grouped != starts[:, None] + np.arange(page_size), axis=1
+    )
+    if np.any(wrong):
+        raise SlotError(
+            f"{name} must be whole pages of {page_size} slots in ascending order; "
+            f"{_shown(grouped[wrong][0])} is none"
+        )
+    return starts // page_size
+
+
+def _shown(slots: NDArray[np.int64]) -> str:
+    """Name a few slots in a message."""
+    more = f" and {slots.size - 8} more" if slots.size > 8 else ""
+    return f"{slots[:8].tolist()}{more}"
+
+
+def round_up(value: int, unit: int) -> int:
+    """Give the least multiple of `unit` that is not below `value`."""
+    return -(-value // unit) * unit
+
+
+_HUGE_PAGE_BYTES = {"2MB": 2 * 1024**2, "1GB": 1024**3}
+# From Linux's mman.h: take huge pages, whose size stands as a power of two above this bit.
+_MAP_HUGETLB = 0x40000
+_MAP_HUGE_SHIFT = 26
+_MAP_POPULATE: int = getattr(mmap, "MAP_POPULATE", 0)  # Linux alone has it
+
+
+def huge_page_bytes() -> int:
+    """Give the size of the huge pages that SGLANG_HUGEPAGE_SIZE asks for, or 0.
+
+    The variable is empty, `2MB` or `1GB`; anything else is logged and taken for empty.
+    """
+    wanted = os.environ.get("SGLANG_HUGEPAGE_SIZE", "")
+    if wanted and wanted not in _HUGE_PAGE_BYTES:
+        logger.warning("SGLANG_HUGEPAGE_SIZE must be 2MB or 1GB, not %r: using none", wanted)
+    return _HUGE_PAGE_BYTES.get(wanted, 0)
+
+
+def free_huge_page_bytes(root: Path = Path("/")) -> int:
+    """Give the bytes in unused huge pages of the wanted size; the system counts them as taken."""
+    size = huge_page_bytes()
+    folder = root / f"sys/kernel/mm/hugepages/hugepages-{size // 1024}kB"
+    if not size or not folder.is_dir():
+        return 0
+    free, reserved = (int((folder / f"{kind}_hugepages").read_text()) for kind in ("free", "resv"))
+    return max(0, free - reserved) * size
+
+
+class HostTensorAllocator:
+    """Gives tensors over anonymous shared memory, populated when mapped.
+
+    Populated and shared, so that pinning finds every page in place and no page is copied on write.
+    A tensor owns its mapping. `dims` and `dtype` are those of the last allocation.
+    """
+
+    def __init__(self) -> None:
+        self.dims: tuple[int, ...] | None = None
+        self.dtype: torch.dtype | None = None
+
+    def allocate(
+        self, dims: Sequence[int], dtype: torch.dtype, device: str | torch.device = "cpu"
+    ) -> torch.Tensor:
+        """Give a zeroed tensor of the shape `dims`, which starts where a memory page does."""
+        if not isinstance(dtype, torch.dtype):
+            raise TypeError(f"dtype must be a torch.dtype, not {type(dtype).__name__}")
+        if torch.device(device).type != "cpu":
+            raise ValueError(f"device must be cpu, not {device}: host pools lie in host memory")
+        shape = tuple(check_int("dims", dim, 0) for dim in dims)
+        self.dims, self.dtype = shape, dtype
+        count = math.prod(shape)
+        if count == 0:  # nothing can be mapped
+            return torch.empty(shape, dtype=dtype)
+        memory = self._map(count * dtype.itemsize)
+        return torch.frombuffer(memory, dtype=dtype, count=count).view(shape)
+
+    def _map(self, size: int) -> Any:
+        """Give a writable buffer of at least `size` bytes."""
+        flags = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | _MAP_POPULATE
+        huge = huge_page_bytes()
+        if huge:
+            kind = _MAP_HUGETLB | (huge.bit_length() - 1) << _MAP_HUGE_SHIFT
+            try:
+                return mmap.mmap(-1, round_up(size, huge), flags=flags | kind)
+            except OSError as error:
+                logger.error("No huge pages for %d bytes (%s): using plain ones", size, error)
+        return mmap.mmap(-1, size, flags=flags)
+
+
+class ShmHostTensorAllocator(HostTensorAllocator):
+    """Gives tensors over memory that other processes can map, by file descriptor.
+
+    `fds` and `mms` list the descriptors and mappings in the order of allocation.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fds: list[int] = []
+        self.mms: list[mmap.mmap] = []
+
+    @property
+    def fd(self) -> int | None:
+        """The descriptor of the first allocation."""
+        return self.fds[0] if self.fds else None
+
+    @property
+    def mm(self) -> mmap.mmap | None:
+        """The mapping of the first allocation."""
+        return self.mms[0] if self.mms else None
+
+    def close(self) -> None:
+        """Close the descriptors; tensors keep their memory."""
+        while self.fds:
+            os.close(self.fds.pop())
+        self.mms.clear()
+
+    def _map(self, size: int) -> mmap.mmap:
+        if _is_linux:
+            fd = os.memfd_create("host_pool")
+        else:
+            with tempfile.TemporaryFile() as file:
+                fd = os.dup(file.fileno())
+        try:
+            os.ftruncate(fd, size)
+            memory = mmap.mmap(fd, size, flags=mmap.MAP_SHARED | _MAP_POPULATE)
+        except OSError:
+            os.close(fd)
+            raise
+        self.fds.append(fd)
+        self.mms.append(memory)
+        return memory
+
+
+class MooncakeHostTensorAllocator(HostTensorAllocator):
+    """Gives tensors over memory of Mooncake, which its store can transfer without a copy.
+
+    `memory` has `alloc(size) -> address`, 0 when it has none left, and `free(address)`.
+    """
+
+    def __init__(self, memory: Any) -> None:
+        super().__init__()
+        self.memory = memory
+
+    def _map(self, size: int) -> Any:
+        address = self.memory.alloc(size)
+        if not address:
+            raise MemoryError(f"Mooncake has no {size} bytes of host memory left")
+        buffer = (ctypes.c_ubyte * size).from_address(address)
+        weakref.finalize(buffer, self.memory.free, address)
+        return buffer
+
+
+# These read and write pages in ordinary memory.
+_STORAGE_ON_PLAIN_MEMORY = ("default", "file", "hf3fs", "nixl", "aibrix", "eic", "simm")
+
+
+def get_allocator_from_storage(allocator_type: str) -> HostTensorAllocator:
+    """Give the allocator whose memory a storage back end can use best.
+
+    `allocator_type` is `default` or the back end's name, `mooncake`, or `shm` for memory to share.
+    Where Mooncake is not installed, ordinary memory is used, with a warning.
+    """
+    check_choice("allocator_type", allocator_type, (*_STORAGE_ON_PLAIN_MEMORY, "mooncake", "shm"))
+    if allocator_type == "shm":
+        return ShmHostTensorAllocator()
+    if allocator_type == "mooncake":
+        try:
+            from mooncake.store import MooncakeHostMemAllocator
+        except ImportError:
+            logger.warning("Mooncake is not installed: its pages are copied from ordinary memory")
+        else:
+            return MooncakeHostTensorAllocator(MooncakeHostMemAllocator())
+    return HostTensorAllocator()
+
+
+def alloc_with_host_register(
+    dims: Sequence[int],
+    dtype: torch.dtype,
+    device: str,
+    pin_memory: bool,
+    allocator: HostTensorAllocator,
+) -> torch.Tensor:
+    """Give a tensor of `allocator`, pinned in place if `pin_memory` and there is a CUDA device.
+
+    Raises RuntimeError if it cannot be pinned: copies would go on and might carry stale data.
+    `unregister_host_memory` undoes the pinning.
+    """
+    tensor = allocator.allocate(dims, dtype, device)
+    if pin_memory and (_is_cuda or _is_hip) and tensor.numel():
+        runtime = cudart()  # type: ignore[no-untyped-call]
+        code = int(runtime.cudaHostRegister(tensor.data_ptr(), tensor.nbytes, 0))
+        if code:
+            raise RuntimeError(
+                f"cudaHostRegister returned {code} for {tensor.nbytes} bytes at "
+                f"{tensor.data_ptr():#x}: the memory is not pinned, and transfers might silently "
+                "carry stale data"
+            )
+    return tensor
+
+
+def unregister_host_memory(tensor: torch.Tensor) -> None:
+    """Undo the pinning of a tensor of `alloc_with_host_register`; a failure is logged."""
+    if (_is_cuda or _is_hip) and tensor.numel():
+        runtime = cudart()  # type: ignore[no-untyped-call]
+        code = int(runtime.cudaHostUnregister(tensor.data_ptr()))
+        if code:
+            logger.error("cudaHostUnregister returned %d for %#x", code, tensor.data_ptr())
+
+
+def alloc_with_pin_memory(
+    dims: Sequence[int],
+    dtype: torch.dtype,
+    device: str,
+    pin_memory: bool,
+    allocator: HostTensorAllocator,
+) -> torch.Tensor:
+    """Give a tensor that torch itself allocates and pins; `allocator` is not used."""
+    return torch.zeros(tuple(dims), dtype=dtype, device=device, pin_memory=pin_memory)
+
+
+class _ByDeviceType(Mapping[str, Callable[..., torch.Tensor]]):
+    """Looks up by device type, however the device is spelled: `cuda`, `cuda:0`, a torch.device."""
+
+    def __init__(
+        self,
+        functions: Mapping[str, Callable[..., torch.Tensor]],
+        default: Callable[..., torch.Tensor],
+    ) -> None:
+        self._functions = dict(functions)
+        self._default = default
+
+    def __getitem__(self, device: str | torch.device) -> Callable[..., torch.Tensor]:
+        kind = device.type if isinstance(device, torch.device) else device.partition(":")[0]
+        return self._functions.get(kind, self._default)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+
+# How memory is allocated for a pool whose rows go to and come from this type of device.
+ALLOC_MEMORY_FUNCS = _ByDeviceType(
+    {"npu": alloc_with_pin_memory, "musa": alloc_with_pin_memory},
+    default=alloc_with_host_register,
+)
+
+
+@dataclass(frozen=True)
+class _CgroupFiles:
+    """What the memory files of a control group are called."""
+
+    limit: str
+    usage: str
+    cache: str  # the field of memory.stat that counts what can be reclaimed at once
+
+
+_CGROUP_V1 = _CgroupFiles("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_CGROUP_V2 = _CgroupFiles("memory.max", "memory.current", "inactive_file")
+# Version 1 says "no limit" with the largest number of whole memory pages.
+_NO_LIMIT_BYTES = 2**62
+
+
+def container_memory_headroom(root: Path = Path("/")) -> int | None:
+    """Give the bytes that this process's control groups still allow it, or None for no limit.
+
+    Every group from the process's own up to the mounted one counts. `root` is where `proc` and
+    `sys` lie. Raises RuntimeError where a limit is set and what is used of it cannot be read.
+    """
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except FileNotFoundError:
+        return None
+    rooms = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        files = _CGROUP_V1 if controllers else _CGROUP_V2
+        top = root / "sys/fs/cgroup" / ("memory" if controllers else "")
+        # Inside a container the path may be the host's, and only the mounted group be there.
+        own = top / path.lstrip("/")
+        folders = [own, *(folder for folder in own.parents if folder.is_relative_to(top))]
+        rooms += [_group_headroom(folder, files) for folder in folders if folder.is_dir()]
+    return min((room for room in rooms if room is not None), default=None)
+
+
+def _group_headroom(folder: Path, files: _CgroupFiles) -> int | None:
+    limit = _read_bytes(folder / files.limit)
+    if limit is None or limit >= _NO_LIMIT_BYTES:
+        return None
+    used = _read_bytes(folder / files.usage)
+    if used is None:
+        raise RuntimeError(f"{folder / files.usage} is missing, so {limit} bytes may be taken")
+    # Page cache counts as used and gives way, unless a child group is promised to keep it.
+    stat = folder / "memory.stat"
+    fields = dict(line.split() for line in stat.read_text().splitlines()) if stat.exists() else {}
+    cache = int(fields.get(files.cache, 0))
+    promises = (_read_bytes(child) or 0 for child in folder.glob("*/memory.min"))
+    return max(0, limit - used + max(0, cache - sum(promises)))
+
+
+def _read_bytes(path: Path) -> int | None:
+    """Read a number from a file of a control group; None where there is no file, or no limit."""
+    try:
+        text = path.read_text().strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RuntimeError(f"{path} cannot be read: {error}") from error
+    if text == "max":
+        return None
+    if not text.isdigit():
+        raise RuntimeError(f"{path} must hold a number of bytes, not {text!r}")
+    return int(text)
+
+
+def ranks_per_host() -> int:
+    """Give how many processes share this host's memory: LOCAL_WORLD_SIZE, as torchrun sets it.
+
+    Without it, all ranks of a distributed run are taken to be here.
+    """
+    local = os.environ.get("LOCAL_WORLD_SIZE", "")
+    if local.isdigit() and int(local) > 0:
+        return int(local)
+    if local:
+        raise ValueError(f"LOCAL_WORLD_SIZE must be a positive number, not {local!r}")
+    distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+    return int(torch.distributed.get_world_size()) if distributed else 1
+
+
+def available_host_bytes() -> int:
+    """Give the bytes that one rank's pools may take of this host, beside the reserve."""
+    available = int(psutil.virtual_memory().available)
+    headroom = container_memory_headroom()
+    if headroom is not None:
+        available = min(available, headroom)
+    reserved = HICACHE_HOST_MEMORY_RESERVE_BYTES
+    return max(0, available + free_huge_page_bytes() - reserved) // ranks_per_host()
+
+
+def check_host_memory(requested: int) -> None:
+    """Raise ValueError unless `requested` bytes are there beside the reserve."""
+    available = available_host_bytes()
+    if requested > available:
+        raise ValueError(
+            f"Not enough host memory available. Requesting {requested / 1e9:.2f} GB but only have "
+            f"{available / 1e9:.2f} GB free beside the reserve. Reduce the size or the ratio of "
+            "the host pool."
+        )
+    logger.info("Allocating %.2f GB of host memory for a KV cache", requested / 1e9)
+
+
+def sync_fixed_hicache_size(size: int, host_size: float, group: ProcessGroup | None = None) -> int:
+    """Give the number of slots that every pipeline stage in `group` can hold.
+
+    A size in GB gives stages with more layers fewer slots; all must agree on the smallest.
+    """
+    if group is None or host_size <= 0:
+        return size
+    smallest = torch.tensor(size, dtype=torch.int64)
+    torch.distributed.all_reduce(smallest, op=torch.distributed.ReduceOp.MIN, group=group)
+    return int(smallest)
+
+
+@dataclass(frozen=True)
+class BufferLayout:
+    """Where a host buffer keeps the rows of `layers` x `pages` x `page_size` slots.
+
+    L layers, P pages of ps slots, S = P * ps slots in all, rows of the shape R:
+
+    - layer_first: (L, S, *R)
+    - page_first: (S, L, *R)
+    - page_first_direct: (P, L, ps, *R)
+    - page_head: (P, H, ps, L, D), for rows (H, D)
+    """
+
+    name: str
+    layers: int
+    pages: int
+    page_size: int
+    row: tuple[int, ...]
+    dtype: torch.dtype
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row."""
+        return math.prod(self.row) * self.dtype.itemsize
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of one page, all layers."""
+        return self.row_bytes * self.page_size * self.layers
+
+    def dims(self) -> tuple[int, ...]:
+        """Give the shape of the buffer."""
+        slots = self.pages * self.page_size
+        if self.name == "layer_first":
+            return (self.layers, slots, *self.row)
+        if self.name == "page_first":
+            return (slots, self.layers, *self.row)
+        if self.name == "page_first_direct":
+            return (self.pages, self.layers, self.page_size, *self.row)
+        if self.name == "page_head":
+            heads, dim = self.row
+            return (self.pages, heads, self.page_size, self.layers, dim)
+        raise ValueError(f"Unsupported layout: {self.name}")
+
+    def layer_pages(self, buffer: torch.Tensor, layer: int) -> torch.Tensor:
+        """View one layer of the buffer as (P, ps, *R)."""
+        if self.name == "layer_first":
+            return buffer[layer].view(self.pages, self.page_size, *self.row)
+        if self.name == "page_first":
+            return buffer[:, layer].view(self.pages, self.page_size, *self.row)
+        if self.name == "page_first_direct":
+            return buffer[:, layer]
+        return buffer[:, :, :, layer].transpose(1, 2)
+
+    def page(self, buffer: torch.Tensor, page: int) -> torch.Tensor:
+        """View one page of the buffer, all layers, in the order in which it is stored."""
+        if self.name in {"page_first_direct", "page_head"}:
+            return buffer[page : page + 1]
+        first = page * self.page_size
+        if self.name == "page_first":
+            return buffer[first : first + self.page_size]
+        return buffer[:, first : first + self.page_size]
+
+    def page_meta(self, buffer: torch.Tensor, page: int) -> tuple[list[int], list[int]]:
+        """Give address and size in bytes of each stretch of memory that holds a page."""
+        if self.name != "layer_first":
+            return [buffer.data_ptr() + page * self.page_bytes], [self.page_bytes]
+        part = self.row_bytes * self.page_size
+        first = buffer.data_ptr() + page * part
+        addresses = [first + layer * part * self.pages for layer in range(self.layers)]
+        return addresses, [part] * self.layers
+
+
+def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """View a tensor's last dimension as bytes; indexing does not know every dtype."""
+    return tensor.view(torch.uint8)
+
+
+class SlotTransfer:
+    """Which host slot is copied to or from which device row: checked once, for all layers."""
+
+    def __init__(
+        self,
+        host: NDArray[np.int64],
+        device: NDArray[np.int64],
+        page_size: int,
+        by_run: bool,
+    ) -> None:
+        self.page_size = page_size
+        self.runs = list(_matched_runs(host, device, page_size)) if by_run else None
+        self._host_page = torch.from_numpy(host // page_size)
+        self._host_offset = torch.from_numpy(host % page_size)
+        self._device_row = torch.from_numpy(device)
+
+    def load(self, pages: torch.Tensor, rows: torch.Tensor) -> None:
+        """Copy from host `pages` (P, ps, *R) to device `rows` (N, *R)."""
+        pages, rows = _as_bytes(pages), _as_bytes(rows)
+        if self.runs is None:
+            gathered = pages[self._host_page, self._host_offset]
+            rows[self._device_row.to(rows.device)] = gathered.to(rows.device)
+            return
+        for host, device in self._matched_views(pages, rows, self.runs):
+            device.copy_(host, non_blocking=True)
+
+    def store(self, pages: torch.Tensor, rows: torch.Tensor) -> None:
+        """Copy from device `rows` (N, *R) to host `pages` (P, ps, *R)."""
+        pages, rows = _as_bytes(pages), _as_bytes(rows)
+        if self.runs is None:
+            gathered = rows[self._device_row.to(rows.device)]
+            pages[self._host_page, self._host_offset] = gathered.to(pages.device)
+            return
+        for host, device in self._matched_views(pages, rows, self.runs):
+            host.copy_(device, non_blocking=True)
+
+    def _matched_views(
+        self, pages: torch.Tensor, rows: torch.Tensor, runs: list[tuple[int, int, int]]
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        size = self.page_size
+        for host, device, count in runs:
+            page, offset = divmod(host, size)
+            stretch = rows[device : device + count]
+            if count % size:
+                yield pages[page, offset : offset + count], stretch
+            else:
+                whole = count // size
+                yield pages[page : page + whole], stretch.view(whole, size, *stretch.shape[1:])
+
+
+def _matched_runs(
+    host: NDArray[np.int64], device: NDArray[np.int64], page_size: int
+) -> Iterator[tuple[int, int, int]]:
+    """Give (host slot, device row, count) of each stretch in which both step by one.
+
+    A stretch is of whole host pages, or lies within one.
+    """
+    if not host.size:
+        return
+    breaks = np.flatnonzero((np.diff(host) != 1) | (np.diff(device) != 1)) + 1
+    for start, stop in pairwise([0, *breaks.tolist(), host.size]):
+        first, row, count = int(host[start]), int(device[start]), stop - start
+        while count:
+            within = page_size - first % page_size
+            whole = within == page_size and count >= page_size
+            step = count - count % page_size if whole else min(within, count)
+            yield first, row, step
+            first, row, count = first + step, row + step, count - step
+
+
+class DevicePool(Protocol):
+    """What every host pool reads of the device pool that it extends.
+
+    `size` counts slots; buffers may have more rows, for a page that pads. `store_dtype` is what the
+    buffers hold, which for fp8 may be uint8. Buffers are lists with one tensor a local layer, whose
+    first dimension is the slot.
+    """
+
+    size: int
+    store_dtype: torch.dtype
+    start_layer: int
+    end_layer: int
+    device: Any  # a torch.device, or the name of one
+
+
+def device_rows(device_pool: object, attribute: str, layer: int) -> torch.Tensor:
+    """Give one layer's buffer of a device pool; errors name the attribute that is wrong."""
+    buffers = getattr(device_pool, attribute, None)
+    if buffers is None:
+        kind = type(device_pool).__name__
+        raise TypeError(f"device_pool must have {attribute}, a tensor a layer; {kind} has none")
+    if layer >= len(buffers) or not isinstance(buffers[layer], torch.Tensor):
+        raise ValueError(f"device_pool.{attribute} must hold a tensor for layer {layer}")
+    rows: torch.Tensor = buffers[layer]
+    return rows
+
+
+class HostSlotPool:
+    """The slots of a pool, and which of them are free.
+
+    `alloc`, `free`, `clear` and `available_size` may be called from any thread; they take `lock`.
+    What they give belongs to the caller, and what they are given they copy.
+
+    `free_slots` is a tensor of slots in the order in which they will be given out, and what was
+    released since waits in `release_slots` until it is needed: a release costs what it releases.
+    """
+
+    # A group asks any of its pools for these.
+    kv_buffer: Any = None
+    dtype: torch.dtype = torch.uint8
+    size_per_token: int = 0
+    layer_num: int = 0
+    start_layer: int = 0
+    end_layer: int = 0
+    device: str = "cpu"
+    pin_memory: bool = False
+    can_use_write_back_jit: bool = False
+
+    def __init__(self, size: int, page_size: int, layout: str) -> None:
+        self.page_size = check_int("page_size", page_size, 1)
+        self.size = check_int("size", size, 1)
+        if self.size % self.page_size:
+            raise ValueError(f"size must be a multiple of page_size {page_size}, not {size}")
+        self.page_num = self.size // self.page_size
+        self.layout = layout
+        self.lock = threading.RLock()
+        self.destroyed = False
+        self.clear()
+
+    @synchronized
+    def clear(self) -> None:
+        """Take every slot back."""
+        size = 0 if self.destroyed else self.size
+        self.free_slots = torch.arange(size, dtype=torch.int64)
+        self.release_slots: list[torch.Tensor] = []
+        self.num_release_slots = 0
+        self.slot_used = torch.zeros(size, dtype=torch.bool)
+
+    @synchronized
+    def available_size(self) -> int:
+        """Give the number of slots that can be allocated."""
+        return len(self.free_slots) + self.num_release_slots
+
+    @synchronized
+    def alloc(self, need_size: int) -> torch.Tensor | None:
+        """Give `need_size` slots, int64, by whole pages; None if there are not so many.
+
+        Raises SlotError unless `need_size` is a multiple of the page size.
+        """
+        self._check_alive()
+        need_size = check_int("need_size", need_size, 0)
+        if need_size % self.page_size:
+            raise SlotError(
+                "The requested size should be a multiple of the page size. need_size is "
+                f"{need_size}, the page size {self.page_size}"
+            )
+        if need_size > self.available_size():
+            return None
+        if need_size > len(self.free_slots):
+            self._merge_released()
+        selected = self.free_slots[:need_size].clone()
+        used = self.slot_used[selected]
+        if used.any():
+            raise SlotError(
+                f"Double-alloc detected: slots already allocated: {_shown(selected[used].numpy())}"
+            )
+        self.slot_used[selected] = True
+        self.free_slots = self.free_slots[need_size:]
+        return selected
+
+    @synchronized
+    def free(self, indices: torch.Tensor) -> int:
+        """Release slots, whole pages of them; give how many.
+
+        `indices` is a one-dimensional int64 or int32 tensor on any device. The pages of a call may
+        come in any order, and so may the slots among them. Raises SlotError for slots that are not
+        allocated, or for part of a page; then nothing is released.
+        """
+        self._check_alive()
+        slots = check_slots("indices", indices, self.size)
+        if slots.size == 0:
+            return 0
+        try:
+            check_pages("indices", slots, self.page_size)
+        except SlotError:
+            slots.sort()
+            check_pages("indices", slots, self.page_size)
+        released = torch.from_numpy(slots)
+        unused = ~self.slot_used[released]
+        if unused.any():
+            raise SlotError(
+                "Double-free detected: slots not currently allocated: "
+                f"{_shown(released[unused].numpy())}"
+            )
+        self.slot_used[released] = False
+        self.release_slots.append(released)
+        self.num_release_slots += len(released)
+        return len(released)
+
+    def destroy(self) -> None:
+        """Give up all slots for good; a second call does nothing."""
+        with self.lock:
+            self.destroyed = True
+            self.clear()
+
+    def _merge_released(self) -> None:
+        self.free_slots = torch.cat([self.free_slots, *self.release_slots])
+        self.release_slots = []
+        self.num_release_slots = 0
+
+    def _check_alive(self) -> None:
+        if self.destroyed:
+            raise RuntimeError(f"This {type(self).__name__} was destroyed")
+
+
+class HostBufferPool(HostSlotPool, ABC):
+    """A pool that keeps rows in host buffers: transfers to and from the device, and page access.
+
+    Subclasses fill `_parts`: each host buffer with its layout, in the order in which a flat page
+    holds them; and `_device_rows` gives the device's buffers in the same order.
+    """
+
+    layouts: ClassVar[tuple[str, ...]]
+    # For each io backend the layouts that it can copy.
+    io_layouts: ClassVar[Mapping[str, tuple[str, ...]]]
+    # A row is a page's, not a slot's: transfers then take whole pages on both sides.
+    rows_are_pages: ClassVar[bool] = False
+
+    def _set_memory_options(self, pin_memory: bool, device: str) -> None:
+        if not isinstance(pin_memory, bool):
+            raise TypeError(f"pin_memory must be a bool, not {type(pin_memory).__name__}")
+        self.pin_memory = pin_memory
+        self.device = check_choice("device", device, ("cpu",))
+
+    def _take_memory(
+        self, requested: int, device_type: str | torch.device, allocator_type: str
+    ) -> None:
+        """Check that there is memory, and allocate the buffers; all or nothing."""
+        self.allocator_type = allocator_type
+        self.allocator = get_allocator_from_storage(allocator_type)
+        check_host_memory(requested)
+        self._allocate_tensor = ALLOC_MEMORY_FUNCS[device_type]
+        self._registered: list[torch.Tensor] = []
+        self._parts: list[tuple[BufferLayout, torch.Tensor]] = []
+        try:
+            self.kv_buffer = self.init_kv_buffer()
+        except BaseException:
+            self._release_memory()
+            raise
+
+    def _allocate(self, dims: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        tensor = self._allocate_tensor(
+            dims,
+            dtype=dtype,
+            device=self.device,
+            pin_memory=self.pin_memory,
+            allocator=self.allocator,
+        )
+        if self.pin_memory and self._allocate_tensor is alloc_with_host_register:
+            self._registered.append(tensor)
+        return tensor
+
+    def _release_memory(self) -> None:
+        if _is_cuda or _is_hip:
+            current_stream().synchronize()
+        while self._registered:
+            unregister_host_memory(self._registered.pop())
+        self._parts.clear()
+        self.kv_buffer = None
+        if isinstance(self.allocator, ShmHostTensorAllocator):
+            self.allocator.close()
+
+    def destroy(self) -> None:
+        """Unpin and drop the buffers and give up all slots; a second call does nothing."""
+        with self.lock:
+            if not self.destroyed:
+                super().destroy()
+                self._release_memory()
+
+    @abstractmethod
+    def init_kv_buffer(self) -> Any:
+        """Allocate the buffers, note them in `_parts`, and give what `kv_buffer` is to be."""
+
+    @abstractmethod
+    def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
+        """Give the device's buffers of a local layer, one for each of `_parts`."""
+
+    def load_to_device_per_layer(
+        self,
+        device_pool: Any,
+        host_indices: torch.Tensor,
+        device_indices: torch.Tensor,
+        layer_id: int,
+        io_backend: str,
+        *,
+        is_draft: bool = False,
+    ) -> None:
+        """Copy one layer's rows of the host slots to the device slots at the same positions.
+
+        `layer_id` is local. Both index tensors are int64 and one-dimensional, without repetition.
+        """
+        if is_draft:
+            raise ValueError("is_draft must be False: this pool holds no layers of a draft model")
+        layer_id = check_int("layer_id", layer_id, 0)
+        if layer_id >= self.layer_num:
+            raise ValueError(f"layer_id must lie in 0..{self.layer_num - 1}, not {layer_id}")
+        lanes = self._lanes(device_pool, layer_id, io_backend)
+        transfer = self._transfer(host_indices, device_indices, io_backend, lanes)
+        for pages, rows in lanes:
+            transfer.load(pages, rows)
+
+    def backup_from_device_all_layer(
+        self,
+        device_pool: Any,
+        host_indices: torch.Tensor,
+        device_indices: torch.Tensor,
+        io_backend: str,
+    ) -> None:
+        """Copy all layers' rows of the device slots to the host slots at the same positions."""
+        lanes = []
+        for layer in range(self.layer_num):
+            lanes += self._lanes(device_pool, layer, io_backend)
+        transfer = self._transfer(host_indices, device_indices, io_backend, lanes)
+        for pages, rows in lanes:
+            transfer.store(pages, rows)
+
+    def _lanes(
+        self, device_pool: Any, layer: int, io_backend: str
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Pair the host pages of a layer with the device rows that they are copied to or from."""
+        self._check_alive()
+        supported = self.io_layouts[check_choice("IO backend", io_backend, tuple(self.io_layouts))]
+        check_choice(f"layout of io_backend {io_backend}", self.layout, supported)
+        lanes = []
+        rows_of_parts = self._device_rows(device_pool, layer)
+        for (layout, buffer), rows in zip(self._parts, rows_of_parts, strict=True):
+            if rows.dtype != layout.dtype or tuple(rows.shape[1:]) != layout.row:
+                raise ValueError(
+                    f"device_pool must have rows of {layout.row} {layout.dtype}, as this pool, "
+                    f"not of {tuple(rows.shape[1:])} {rows.dtype}"
+                )
+            if io_backend == "kernel" and layout.row_bytes % _KERNEL_WORD_BYTES:
+                raise ValueError(
+                    f"io_backend kernel moves words of {_KERNEL_WORD_BYTES} bytes, and a row has "
+                    f"{layout.row_bytes}: use direct"
+                )
+            if layout.row_bytes:
+                lanes.append((layout.layer_pages(buffer, layer), rows))
+        return lanes
+
+    def _transfer(
+        self,
+        host_indices: torch.Tensor,
+        device_indices: torch.Tensor,
+        io_backend: str,
+        lanes: list[tuple[torch.Tensor, torch.Tensor]],
+    ) -> SlotTransfer:
+        unit = self.page_size if self.rows_are_pages else 1
+        limit = min(rows.shape[0] for _, rows in lanes) * unit
+        host = check_slots("host_indices", host_indices, self.size)
+        device = check_slots("device_indices", device_indices, limit)
+        if host.size != device.size:
+            raise ValueError(
+                f"host_indices and device_indices must have one length, not {host.size} and "
+                f"{device.size}"
+            )
+        by_run = io_backend == "direct"
+        if self.rows_are_pages:
+            host = check_pages("host_indices", host, self.page_size)
+            device = check_pages("device_indices", device, self.page_size)
+            return SlotTransfer(host, device, 1, by_run)
+        if by_run:
+            check_pages("host_indices", host, self.page_size)
+        return SlotTransfer(host, device, self.page_size, by_run)
+
+    @property
+    def page_dtype(self) -> torch.dtype:
+        """What a flat page is a tensor of."""
+        return self.dtype
+
+    @property
+    def page_numel(self) -> int:
+        """Elements of a flat page."""
+        return sum(layout.page_bytes for layout, _ in self._parts) // self.page_dtype.itemsize
+
+    @property
+    def storage_format_tag(self) -> str:
+        """Say in one word how a page's bytes are to be read; pages of another tag are others."""
+        parts = "+".join(
+            f"{layout.dtype}{list(layout.row)}".removeprefix("torch.").replace(" ", "")
+            for layout, _ in self._parts
+        )
+        return (
+            f"{type(self).__name__}-{self.layout}-{self.page_size}-"
+            f"{self.start_layer}:{self.start_layer + self.layer_num}-{parts}"
+        )
+
+    def _page(self, index: int | torch.Tensor) -> int:
+        """Give the page that starts at slot `index`."""
+        self._check_alive()
+        if isinstance(index, torch.Tensor):
+            if index.dim() or index.dtype not in {torch.int64, torch.int32}:
+                raise TypeError(f"index must be one slot, not {index.dtype}{list(index.shape)}")
+            index = int(index)
+        index = check_int("index", index, 0)
+        if index >= self.size or index % self.page_size:
+            raise ValueError(
+                f"index must be the first slot of a page of {self.page_size}, below {self.size}, "
+                f"not {index}"
+            )
+        return index // self.page_size
+
+    def get_data_page(self, index: int | torch.Tensor, flat: bool = True) -> torch.Tensor:
+        """Copy the page that starts at slot `index`, all layers, in the order of the layout.
+
+        Flat pages have one dimension and hold one buffer's page after the other. Otherwise buffers
+        of one shape are stacked.
+        """
+        page = self._page(index)
+        if _is_cuda or _is_hip:
+            current_stream().synchronize()  # a backup may still be writing
+        parts = [layout.page(buffer, page) for layout, buffer in self._parts]
+        if flat:
+            return torch.cat([part.flatten().view(self.page_dtype) for part in parts])
+        if len(parts) == 1:
+            return parts[0].clone()
+        if len({(part.shape, part.dtype) for part in parts}) > 1:
+            raise ValueError("flat must be True: the buffers of this pool differ in shape")
+        return torch.stack(parts)
+
+    def get_dummy_flat_data_page(self) -> torch.Tensor:
+        """Give a flat page of zeros to read into, pinned if the pool is."""
+        pinned = self.pin_memory and (_is_cuda or _is_hip)
+        return torch.zeros(self.page_numel, dtype=self.page_dtype, pin_memory=pinned)
+
+    def set_from_flat_data_page(
+        self,
+        index: int | torch.Tensor,
+        data_page: torch.Tensor,
+        format_tag: str | None = None,
+    ) -> None:
+        """Write a flat page of this pool's format to the page that starts at slot `index`.
+
+        `format_tag` is the `storage_format_tag` of the pool that the page came from; elements alone
+        do not tell one layout from another.
+        """
+        page = self._page(index)
+        check_tensor("data_page", data_page, (self.page_dtype,), 1)
+        if data_page.numel() != self.page_numel:
+            raise ValueError(
+                f"data_page must have the shape ({self.page_numel},), not {tuple(data_page.shape)}"
+            )
+        if data_page.device.type != "cpu":
+            raise ValueError(f"data_page must be in host memory, not on {data_page.device}")
+        if format_tag is not None and format_tag != self.storage_format_tag:
+            raise ValueError(f"format_tag must be {self.storage_format_tag}, not {format_tag}")
+        start = 0
+        for layout, buffer in self._parts:
+            stop = start + layout.page_bytes // self.page_dtype.itemsize
+            target = layout.page(buffer, page)
+            # The copy starts where any dtype may: a part need not, after parts of another.
+            source = data_page[start:stop].clone().view(layout.dtype)
+            target.copy_(source.view(target.shape))
+            start = stop
+
+    def get_page_buffer_meta(self, indices: torch.Tensor) -> tuple[list[int], list[int]]:
+        """Give address and size in bytes of each stretch of memory that holds the pages' rows.
+
+        Page by page in the order of `indices`, which are whole pages; within a page layer by layer
+        where the layout parts them, and buffer after buffer.
+        """
+        self._check_alive()
+        slots = check_slots("indices", indices, self.size)
+        addresses: list[int] = []
+        sizes: list[int] = []
+        for page in check_pages("indices", slots, self.page_size).tolist():
+            metas = [layout.page_meta(buffer, page) for layout, buffer in self._parts]
+            for entries in zip(*(zip(*meta, strict=True) for meta in metas), strict=True):
+                for address, size in entries:
+                    addresses.append(address)
+                    sizes.append(size)
+        return addresses, sizes
+
+    def get_hybrid_pool_buffer(self) -> list[torch.Tensor]:
+        """Give every host buffer, for a storage back end to register."""
+        return [buffer for _, buffer in self._parts]
+
+    def is_stride_page_aligned(self, page_size_bytes: int = 4096) -> bool:
+        """Say whether every page starts at a multiple of `page_size_bytes`, as direct I/O needs."""
+        page_size_bytes = check_int("page_size_bytes", page_size_bytes, 1)
+        return self.layout != "layer_first" and all(
+            buffer.data_ptr() % page_size_bytes == 0 and layout.page_bytes % page_size_bytes == 0
+            for layout, buffer in self._parts
+        )
+
+
+class HostKVCache(HostBufferPool):
+    """A host pool that extends a device pool and gives out slots of its own.
+
+    `host_size` is in GB (10**9 bytes) for this rank; 0 makes the pool `host_to_device_ratio` times
+    as large as the device pool. Both are rounded up to whole pages. With a `pipeline_group`,
+    a size in GB becomes the smallest number of slots among its stages.
+
+    Raises ValueError where the host has too little memory left.
+    """
+
+    def __init__(
+        self,
+        device_pool: Any,
+        host_to_device_ratio: float,
+        host_size: float,
+        page_size: int,
+        layout: str,
+        pin_memory: bool = True,
+        device: str = "cpu",
+        allocator_type: str = "default",
+        *,
+        pipeline_group: ProcessGroup | None = None,
+    ) -> None:
+        check_int("page_size", page_size, 1)
+        check_choice("layout", layout, self.layouts)
+        self._set_memory_options(pin_memory, device)
+        self.device_pool = device_pool
+        self.dtype = device_pool.store_dtype
+        self.start_layer = device_pool.start_layer
+        self.end_layer = device_pool.end_layer
+        self.size_per_token = self.get_size_per_token()
+        wanted = self._wanted_slots(host_to_device_ratio, host_size)
+        wanted = sync_fixed_hicache_size(wanted, host_size, pipeline_group)
+        super().__init__(round_up(wanted, page_size), page_size, layout)
+        if self.size < device_pool.size:
+            logger.warning(
+                "The host pool has %d slots, fewer than the device pool's %d",
+                self.size,
+                device_pool.size,
+            )
+        self._take_memory(self.size * self.size_per_token, device_pool.device, allocator_type)
+
+    @abstractmethod
+    def get_size_per_token(self) -> int:
+        """Take the geometry from the device pool; give the bytes that one slot needs."""
+
+    def _wanted_slots(self, ratio: float, host_size: float) -> int:
+        for name, value in (("host_to_device_ratio", ratio), ("host_size", host_size)):
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{name} must be at least 0 and finite, not {value}")
+        if host_size:
+            wanted = int(host_size * 1e9) // self.size_per_token
+        else:
+            wanted = int(self.device_pool.size * ratio)
+        if wanted < 1:
+            raise ValueError(
+                f"host_size {host_size} and host_to_device_ratio {ratio} leave room for no slot of "
+                f"{self.size_per_token} bytes"
+            )
+        return wanted
+
+
+class MHADevicePool(DevicePool, Protocol):
+    """A device pool of keys and values: rows (head_num, head_dim), in one buffer a layer each."""
+
+    layer_num: int
+    head_num: int
+    head_dim: int
+    k_buffer: list[torch.Tensor]
+    v_buffer: list[torch.Tensor]
+
+
+# These keep a page in one stretch of memory.
+_PAGE_MAJOR_LAYOUTS = ("page_first", "page_first_direct")
+
+
+def check_no_scales(device_pool: object, *attributes: str) -> None:
+    """Refuse a device pool whose rows mean nothing without scales in a buffer of their own."""
+    for name in attributes:
+        if getattr(device_pool, name, None) is not None:
+            raise ValueError(f"device_pool has {name}, which this host pool would not carry")
+
+
+def address_table(views: Sequence[torch.Tensor], device: str | torch.device) -> torch.Tensor:
+    """Give the addresses of host tensors as uint64 on a device, for copy kernels of the caller."""
+    addresses = np.array([view.data_ptr() for view in views], dtype=np.uint64)
+    return torch.from_numpy(addresses).to(device)
+
+
+class MHATokenToKVPoolHost(HostKVCache):
+    """Keys and values of multi-head attention, of one head size.
+
+    `kv_buffer` is one tensor whose first dimension parts keys from values; `k_buffer` and
+    `v_buffer` are its halves, each laid out as `BufferLayout` says for rows (head_num, head_dim).
+    `k_data_refs` and `v_data_refs` view each layer as (P, ps, head_num, head_dim), and where a GPU
+    can reach host memory `k_data_ptrs` and `v_data_ptrs` are their addresses, on the device.
+    """
+
+    layouts = ("layer_first", "page_first", "page_first_direct", "page_head")
+    io_layouts: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "kernel": ("layer_first", "page_first", "page_head"),
+        "direct": ("layer_first", "page_first_direct"),
+    }
+    device_pool: MHADevicePool
+    k_data_ptrs: torch.Tensor | None = None
+    v_data_ptrs: torch.Tensor | None = None
+
+    def get_size_per_token(self) -> int:
+        """Take the geometry from the device pool; give the bytes that one slot needs."""
+        pool = self.device_pool
+        check_no_scales(pool, "k_scale_buffer", "v_scale_buffer")
+        self.head_num, self.head_dim = pool.head_num, pool.head_dim
+        if getattr(pool, "v_head_dim", self.head_dim) != self.head_dim:
+            raise ValueError(
+                "device_pool has another v_head_dim than head_dim: take "
+                "AsymmetricMHATokenToKVPoolHost"
+            )
+        self.layer_num = pool.layer_num
+        self.token_stride_size = self.head_num * self.head_dim * self.dtype.itemsize
+        self.layout_dim = self.token_stride_size * self.layer_num
+        return self.layout_dim * 2
+
+    def get_ksize_per_token(self) -> int:
+        """Give the bytes that the keys of one slot need."""
+        return self.get_size_per_token() // 2
+
+    def init_kv_buffer(self) -> torch.Tensor:
+        """Allocate keys and values in one tensor."""
+        row = (self.head_num, self.head_dim)
+        layout = BufferLayout(
+            self.layout, self.layer_num, self.page_num, self.page_size, row, self.dtype
+        )
+        kv_buffer = self._allocate((2, *layout.dims()), self.dtype)
+        self.k_buffer, self.v_buffer = kv_buffer.unbind(0)
+        self._parts = [(layout, self.k_buffer), (layout, self.v_buffer)]
+        self.k_data_refs, self.v_data_refs = (
+            [layout.layer_pages(buffer, layer) for layer in range(self.layer_num)]
+            for buffer in (self.k_buffer, self.v_buffer)
+        )
+        if _is_cuda or _is_hip:
+            self.k_data_ptrs = address_table(self.k_data_refs, self.device_pool.device)
+            self.v_data_ptrs = address_table(self.v_data_refs, self.device_pool.device)
+        return kv_buffer
+
+    def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
+        return [device_rows(device_pool, name, layer) for name in ("k_buffer", "v_buffer")]
+
+    def get_split_heads_page_buffer_meta(
+        self, indices: torch.Tensor, split_factor: int
+    ) -> tuple[list[int], list[int]]:
+        """Give address and size of the pages' heads in `split_factor` groups.
+
+        Page by page and group by group, keys then values. Only the layout page_head keeps the heads
+        of a page together.
+        """
+        check_choice("layout for split heads", self.layout, ("page_head",))
+        split_factor = check_int("split_factor", split_factor, 1)
+        if self.head_num % split_factor:
+            raise ValueError(f"split_factor must divide {self.head_num} heads, not {split_factor}")
+        pages, sizes = self.get_page_buffer_meta(indices)
+        addresses = [
+            address + group * (sizes[0] // split_factor)
+            for pair in zip(pages[::2], pages[1::2], strict=True)
+            for group in range(split_factor)
+            for address in pair
+        ]
+        return addresses, [size // split_factor for size in sizes for _ in range(split_factor)]
+
+
+class HiSparseHostPoolMixin:
+    """Host slots for requests of sparse attention, which keep their whole context on the host.
+
+    A table has a row of host slots a request, -1 where there is none yet. A request's slots are
+    allocated by whole pages, in the order of its tokens.
+    """
+
+    page_size: int
+    lock: threading.RLock
+
+    if TYPE_CHECKING:
+
+        def alloc(self, need_size: int) -> torch.Tensor | None:
+            """Give slots, as `HostSlotPool` does."""
+
+    def _round_up_to_page_size(self, size: int) -> int:
+        return round_up(size, self.page_size)
+
+    def alloc_page(self, num_pages: int) -> torch.Tensor | None:
+        """Give the slots of `num_pages` pages, or None if there are not so many."""
+        return self.alloc(check_int("num_pages", num_pages, 0) * self.page_size)
+
+    def alloc_paged_token_slots(
+        self,
+        req_to_host_pool: torch.Tensor,
+        req_to_host_pool_allocated_len: torch.Tensor,
+        req_pool_idx: int,
+        start_pos: int,
+        num_tokens: int,
+    ) -> torch.Tensor:
+        """Give the host slots of the tokens from `start_pos` on, int64, on the table's device.
+
+        `req_to_host_pool` is the table, int64 (requests, positions), and
+        `req_to_host_pool_allocated_len` how many positions of each row are filled, a multiple of
+        the page size. Pages that are missing are allocated and noted in both. Raises RuntimeError
+        if there are too few; then nothing is noted.
+        """
+        table, lengths = req_to_host_pool, req_to_host_pool_allocated_len
+        row = _check_table(table, lengths, req_pool_idx)
+        if check_int("num_tokens", num_tokens, -sys.maxsize) <= 0:
+            return torch.empty(0, dtype=torch.int64, device=table.device)
+        start_pos = check_int("start_pos", start_pos, 0)
+        allocated = int(lengths[row])
+        if start_pos > allocated:
+            raise ValueError(f"start_pos must be at most {allocated}, what is allocated so far")
+        stop = start_pos + num_tokens
+        needed = self._round_up_to_page_size(stop)
+        if needed > table.shape[1]:
+            raise ValueError(
+                f"req_to_host_pool must have {needed} positions for whole pages, not "
+                f"{table.shape[1]}"
+            )
+        if needed > allocated:
+            num_pages = (needed - allocated) // self.page_size
+            slots = self.alloc_page(num_pages)
+            if slots is None:
+                message = f"HiSparse host mem pool alloc failed for {num_pages} pages"
+                logger.error(message)
+                raise RuntimeError(message)
+            table[row, allocated:needed] = slots.to(table.device)
+            lengths[row] = needed
+        return table[row, start_pos:stop].clone()
+
+    def allocated_host_indices(
+        self, req_to_host_pool: torch.Tensor, req_pool_idx: int, allocated_len: int
+    ) -> torch.Tensor:
+        """Give the slots of the pages that hold a request's first `allocated_len` tokens."""
+        row = _check_table(req_to_host_pool, None, req_pool_idx)
+        allocated_len = check_int("allocated_len", allocated_len, 0)
+        slots = req_to_host_pool[row, : self._round_up_to_page_size(allocated_len)]
+        return slots[slots >= 0]
+
+
+def _check_table(table: torch.Tensor, lengths: torch.Tensor | None, req_pool_idx: int) -> int:
+    check_tensor("req_to_host_pool", table, (torch.int64,), 2)
+    if lengths is not None:
+        name = "req_to_host_pool_allocated_len"
+        check_tensor(name, lengths, (torch.int64, torch.int32), 1)
+        if len(lengths) != len(table):
+            raise ValueError(f"{name} must have a length for each of {len(table)} requests")
+    row = check_int("req_pool_idx", req_pool_idx, 0)
+    if row >= len(table):
+        raise ValueError(f"req_pool_idx must be below {len(table)}, not {row}")
+    return row
+
+
+class MLADevicePool(DevicePool, Protocol):
+    """A device pool of latent attention: rows (1, kv_cache_dim), keys and values in one."""
+
+    layer_num: int
+    kv_lora_rank: int
+    qk_rope_head_dim: int
+    kv_buffer: list[torch.Tensor]
+
+
+class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
+    """Latent rows of multi-head latent attention, keys and values in one.
+
+    `kv_buffer` is laid out as `BufferLayout` says for rows (1, kv_cache_dim). A row is
+    kv_lora_rank + qk_rope_head_dim wide, or `override_kv_cache_dim` where the device packs
+    something else into it, such as fp8 values with their scales. `data_refs` views each layer as
+    (P, ps, 1, kv_cache_dim); `data_ptrs` is as in `MHATokenToKVPoolHost`.
+    """
+
+    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
+    io_layouts: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "kernel": ("layer_first", "page_first"),
+        "direct": ("layer_first", "page_first_direct"),
+    }
+    device_pool: MLADevicePool
+    data_ptrs: torch.Tensor | None = None
+
+    def __init__(
+        self,
+        device_pool: MLADevicePool,
+        host_to_device_ratio: float,
+        host_size: float,
+        page_size: int,
+        layout: str,
+        pin_memory: bool = True,
+        device: str = "cpu",
+        allocator_type: str = "default",
+        override_kv_cache_dim: int | None = None,
+        *,
+        pipeline_group: ProcessGroup | None = None,
+    ) -> None:
+        if override_kv_cache_dim is not None:
+            check_int("override_kv_cache_dim", override_kv_cache_dim, 1)
+        self.override_kv_cache_dim = override_kv_cache_dim
+        super().__init__(
+            device_pool,
+            host_to_device_ratio,
+            host_size,
+            page_size,
+            layout,
+            pin_memory,
+            device,
+            allocator_type,
+            pipeline_group=pipeline_group,
+        )
+
+    def get_size_per_token(self) -> int:
+        """Take the geometry from the device pool; give the bytes that one slot needs."""
+        pool = self.device_pool
+        check_no_scales(pool, "kv_scale_buffer")
+        self.kv_lora_rank = pool.kv_lora_rank
+        self.qk_rope_head_dim = pool.qk_rope_head_dim
+        self.layer_num = pool.layer_num
+        self.kv_cache_dim = self.override_kv_cache_dim or self.kv_lora_rank + self.qk_rope_head_dim
+        for layer in range(self.layer_num):
+            width = device_rows(pool, "kv_buffer", layer).shape[-1]
+            if width != self.kv_cache_dim:
+                raise ValueError(
+                    f"override_kv_cache_dim must be {width}, the width of device_pool's rows: "
+                    f"{self.kv_cache_dim} would cut or pad them"
+                )
+        self.token_stride_size = self.kv_cache_dim * self.dtype.itemsize
+        self.layout_dim = self.token_stride_size * self.layer_num
+        return self.layout_dim
+
+    def get_ksize_per_token(self) -> int:
+        """Give the bytes that one slot needs, for keys and values are one."""
+        return self.get_size_per_token()
+
+    def init_kv_buffer(self) -> torch.Tensor:
+        """Allocate the one buffer."""
+        row = (1, self.kv_cache_dim)
+        layout = BufferLayout(
+            self.layout, self.layer_num, self.page_num, self.page_size, row, self.dtype
+        )
+        kv_buffer = self._allocate(layout.dims(), self.dtype)
+        self._parts = [(layout, kv_buffer)]
+        self.data_refs = [layout.layer_pages(kv_buffer, layer) for layer in range(self.layer_num)]
+        if _is_cuda or _is_hip:
+            self.data_ptrs = address_table(self.data_refs, self.device_pool.device)
+        return kv_buffer
+
+    def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
+        return [device_rows(device_pool, "kv_buffer", layer)]
+
+    def get_contiguous_buf_infos(self) -> tuple[list[int], list[int], list[int]]:
+        """Give for each layer its address, its bytes, and the bytes of one page of it.
+
+        Only the layout layer_first keeps a layer in one stretch.
+        """
+        self._check_alive()
+        check_choice("layout for contiguous layers", self.layout, ("layer_first",))
+        layers = range(self.layer_num)
+        return (
+            [self.kv_buffer[layer].data_ptr() for layer in layers],
+            [self.kv_buffer[layer].nbytes for layer in layers],
+            [self.token_stride_size * self.page_size for _ in layers],
+        )

@@ -160,6 +160,27 @@ def check_pages(name: str, slots: NDArray[np.int64], page_size: int) -> NDArray[
     return starts // page_size
 
 
+def check_paired(label: str, host: NDArray[np.int64], device: NDArray[np.int64]) -> None:
+    """Refuse the slots of a transfer of the pool `label` that are not of one number."""
+    if host.size != device.size:
+        raise ValueError(
+            f"{label} transfer index size mismatch: host_indices and device_indices must have one "
+            f"length, not {host.size} and {device.size}"
+        )
+
+
+def check_page_start(name: str, index: int | torch.Tensor, limit: int, page_size: int) -> int:
+    """Give the page that starts at a slot below `limit`: an integer, or a tensor that holds one."""
+    if isinstance(index, torch.Tensor):
+        index = int(check_tensor(name, index, (torch.int64, torch.int32), 0))
+    index = check_int(name, index, 0)
+    if index >= limit or index % page_size:
+        raise ValueError(
+            f"{name} must be the first slot of a page of {page_size}, below {limit}, not {index}"
+        )
+    return index // page_size
+
+
 def shown_slots(slots: NDArray[np.int64]) -> str:
     """Name slots in a message, a few of them."""
     more = f" and {slots.size - 8} more" if slots.size > 8 else ""
@@ -399,6 +420,45 @@ ALLOC_MEMORY_FUNCS = _ByDeviceType(
 )
 
 
+class HostMemory:
+    """The memory of one pool: allocated for transfers with a type of device, and pinned or not."""
+
+    def __init__(
+        self,
+        device_type: str | torch.device,
+        allocator_type: str,
+        device: str,
+        pin_memory: bool,
+    ) -> None:
+        self.allocator = get_allocator_from_storage(allocator_type)
+        self._function = ALLOC_MEMORY_FUNCS[device_type]
+        self._device = device
+        self._pin_memory = pin_memory
+        self._registered: list[torch.Tensor] = []
+
+    def allocate(self, dims: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Give a zeroed tensor."""
+        tensor = self._function(
+            dims,
+            dtype=dtype,
+            device=self._device,
+            pin_memory=self._pin_memory,
+            allocator=self.allocator,
+        )
+        if self._pin_memory and self._function is alloc_with_host_register:
+            self._registered.append(tensor)
+        return tensor
+
+    def release(self) -> None:
+        """Unpin all tensors, once their copies are through; a second call does nothing."""
+        if _is_cuda or _is_hip:
+            current_stream().synchronize()
+        while self._registered:
+            unregister_host_memory(self._registered.pop())
+        if isinstance(self.allocator, ShmHostTensorAllocator):
+            self.allocator.close()
+
+
 @dataclass(frozen=True)
 class _CgroupFiles:
     """What the memory files of a control group are called."""
@@ -603,11 +663,12 @@ class HostBuffers:
         return "+".join(word.removeprefix("torch.").replace(" ", "") for word in words)
 
     def lanes(
-        self, layer: int, device: Sequence[torch.Tensor]
-    ) -> list[tuple[BufferLayout, torch.Tensor, torch.Tensor]]:
-        """Give layout, host pages and device rows of each buffer that has something to copy.
+        self, layer: int, device: Sequence[torch.Tensor], by_word: bool
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Pair host pages and device rows of a layer, for each buffer that has something to copy.
 
-        `device` holds the device's rows of the layer, one tensor a buffer.
+        `device` holds the device's rows, one tensor a buffer; `by_word` says that rows are copied
+        by whole words.
         """
         found = []
         for (layout, buffer), rows in zip(self.parts, device, strict=True):
@@ -616,8 +677,13 @@ class HostBuffers:
                     f"device_pool must have rows of {layout.row} {layout.dtype}, as this pool, "
                     f"not of {tuple(rows.shape[1:])} {rows.dtype}"
                 )
+            if by_word and layout.row_bytes % _KERNEL_WORD_BYTES:
+                raise ValueError(
+                    f"io_backend kernel moves words of {_KERNEL_WORD_BYTES} bytes, and a row has "
+                    f"{layout.row_bytes}: use direct"
+                )
             if layout.row_bytes:
-                found.append((layout, layout.layer_pages(buffer, layer), rows))
+                found.append((layout.layer_pages(buffer, layer), rows))
         return found
 
     def read_page(self, page: int, dtype: torch.dtype, flat: bool) -> torch.Tensor:
@@ -906,45 +972,23 @@ class HostBufferPool(HostSlotPool, ABC):
         self, requested: int, device_type: str | torch.device, allocator_type: str
     ) -> None:
         """Check that there is memory, and allocate the buffers; all or nothing."""
-        self.allocator_type = allocator_type
-        self.allocator = get_allocator_from_storage(allocator_type)
         check_host_memory(requested, HICACHE_HOST_MEMORY_RESERVE_BYTES)
-        self._allocate_tensor = ALLOC_MEMORY_FUNCS[device_type]
-        self._registered: list[torch.Tensor] = []
+        self.memory = HostMemory(device_type, allocator_type, self.device, self.pin_memory)
+        self.allocator = self.memory.allocator
         try:
             self.kv_buffer = self.init_kv_buffer()
         except BaseException:
-            self._release_memory()
+            self.memory.release()
             raise
-
-    def _allocate(self, dims: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        tensor = self._allocate_tensor(
-            dims,
-            dtype=dtype,
-            device=self.device,
-            pin_memory=self.pin_memory,
-            allocator=self.allocator,
-        )
-        if self.pin_memory and self._allocate_tensor is alloc_with_host_register:
-            self._registered.append(tensor)
-        return tensor
-
-    def _release_memory(self) -> None:
-        if _is_cuda or _is_hip:
-            current_stream().synchronize()
-        while self._registered:
-            unregister_host_memory(self._registered.pop())
-        self.buffers = HostBuffers()
-        self.kv_buffer = None
-        if isinstance(self.allocator, ShmHostTensorAllocator):
-            self.allocator.close()
 
     def destroy(self) -> None:
         """Unpin and drop the buffers and give up all slots; a second call does nothing."""
         with self.lock:
             if not self.destroyed:
                 super().destroy()
-                self._release_memory()
+                self.buffers = HostBuffers()
+                self.kv_buffer = None
+                self.memory.release()
 
     @abstractmethod
     def init_kv_buffer(self) -> Any:
@@ -1025,14 +1069,8 @@ class HostBufferPool(HostSlotPool, ABC):
         self._check_alive()
         supported = self.io_layouts[check_choice("IO backend", io_backend, tuple(self.io_layouts))]
         check_choice(f"layout of io_backend {io_backend}", self.layout, supported)
-        lanes = self.buffers.lanes(layer, self._device_rows(device_pool, layer))
-        for layout, _, _ in lanes:
-            if io_backend == "kernel" and layout.row_bytes % _KERNEL_WORD_BYTES:
-                raise ValueError(
-                    f"io_backend kernel moves words of {_KERNEL_WORD_BYTES} bytes, and a row has "
-                    f"{layout.row_bytes}: use direct"
-                )
-        return [(pages, rows) for _, pages, rows in lanes]
+        by_word = io_backend == "kernel"
+        return self.buffers.lanes(layer, self._device_rows(device_pool, layer), by_word)
 
     def _transfer(
         self,
@@ -1045,11 +1083,7 @@ class HostBufferPool(HostSlotPool, ABC):
         limit = min(rows.shape[0] for _, rows in lanes) * unit
         host = check_slots("host_indices", host_indices, self.size)
         device = check_slots("device_indices", device_indices, limit)
-        if host.size != device.size:
-            raise ValueError(
-                f"{self.pool_label} transfer index size mismatch: host_indices and "
-                f"device_indices must have one length, not {host.size} and {device.size}"
-            )
+        check_paired(self.pool_label, host, device)
         by_run = io_backend == "direct"
         if self.rows_are_pages:
             host = check_pages("host_indices", host, self.page_size)
@@ -1073,29 +1107,9 @@ class HostBufferPool(HostSlotPool, ABC):
     def storage_format_tag(self) -> str:
         """Say in one word how a page's bytes are to be read; another tag is another format."""
         layers = f"{self.start_layer}:{self.start_layer + self.layer_num}"
-        return "-".join(
-            (
-                type(self).__name__,
-                self.pool_label,
-                self.layout,
-                str(self.page_size),
-                layers,
-                self.buffers.describe(),
-            )
-        )
-
-    def _page(self, index: int | torch.Tensor) -> int:
-        """Give the page that starts at slot `index`."""
-        self._check_alive()
-        if isinstance(index, torch.Tensor):
-            index = int(check_tensor("index", index, (torch.int64, torch.int32), 0))
-        index = check_int("index", index, 0)
-        if index >= self.size or index % self.page_size:
-            raise ValueError(
-                f"index must be the first slot of a page of {self.page_size}, below {self.size}, "
-                f"not {index}"
-            )
-        return index // self.page_size
+        rows = self.buffers.describe()
+        kind = f"{type(self).__name__}-{self.pool_label}"
+        return f"{kind}-{self.layout}-{self.page_size}-{layers}-{rows}"
 
     def get_data_page(self, index: int | torch.Tensor, flat: bool = True) -> torch.Tensor:
         """Copy the page that starts at slot `index`, all layers, in the order of the layout.
@@ -1103,7 +1117,8 @@ class HostBufferPool(HostSlotPool, ABC):
         Flat pages have one dimension and hold one buffer's page after the other. Otherwise buffers
         of one shape are stacked.
         """
-        page = self._page(index)
+        self._check_alive()
+        page = check_page_start("index", index, self.size, self.page_size)
         if _is_cuda or _is_hip:
             current_stream().synchronize()  # a backup may still be writing
         return self.buffers.read_page(page, self.page_dtype, flat)
@@ -1125,7 +1140,8 @@ class HostBufferPool(HostSlotPool, ABC):
         `format_tag` is the `storage_format_tag` of the pool that the page came from; elements alone
         do not tell one layout from another.
         """
-        page = self._page(index)
+        self._check_alive()
+        page = check_page_start("index", index, self.size, self.page_size)
         check_tensor("data_page", data_page, (self.page_dtype,), 1)
         if data_page.numel() != self.page_numel:
             raise ValueError(
@@ -1318,7 +1334,7 @@ class MHATokenToKVPoolHost(HostKVCache):
         layout = BufferLayout(
             self.layout, self.layer_num, self.page_num, self.page_size, row, self.dtype
         )
-        kv_buffer = self._allocate((2, *layout.dims()), self.dtype)
+        kv_buffer = self.memory.allocate((2, *layout.dims()), self.dtype)
         self.k_buffer, self.v_buffer = kv_buffer.unbind(0)
         self.buffers = HostBuffers((layout, self.k_buffer), (layout, self.v_buffer))
         self.k_data_refs, self.v_data_refs = (
@@ -1522,7 +1538,7 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
         layout = BufferLayout(
             self.layout, self.layer_num, self.page_num, self.page_size, row, self.dtype
         )
-        kv_buffer = self._allocate(layout.dims(), self.dtype)
+        kv_buffer = self.memory.allocate(layout.dims(), self.dtype)
         self.buffers = HostBuffers((layout, kv_buffer))
         self.data_refs = [layout.layer_pages(kv_buffer, layer) for layer in range(self.layer_num)]
         if _is_cuda or _is_hip:
@@ -1622,7 +1638,7 @@ class MambaPoolHost(HostKVCache):
         for state in self._states(self.device_pool):
             row = tuple(state.shape[2:])
             layout = BufferLayout(name, self.layer_num, self.page_num, 1, row, state.dtype)
-            parts.append((layout, self._allocate(layout.dims(), state.dtype)))
+            parts.append((layout, self.memory.allocate(layout.dims(), state.dtype)))
         self.buffers = HostBuffers(*parts)
         self.temporal_buffer, *self.conv_buffer = (buffer for _, buffer in parts)
         return [self.temporal_buffer, *self.conv_buffer]
@@ -1687,7 +1703,7 @@ class MHATokenToKOnlyPoolHost(SharedSlotPool):
         layout = BufferLayout(
             self.layout, self.layer_num, self.page_num, self.page_size, row, self.dtype
         )
-        self.k_buffer = self._allocate(layout.dims(), self.dtype)
+        self.k_buffer = self.memory.allocate(layout.dims(), self.dtype)
         self.buffers = HostBuffers((layout, self.k_buffer))
         self.k_data_refs = [
             layout.layer_pages(self.k_buffer, layer) for layer in range(self.layer_num)
@@ -1741,7 +1757,7 @@ class AsymmetricMHATokenToKVPoolHost(HostKVCache):
             layout = BufferLayout(
                 self.layout, self.layer_num, self.page_num, self.page_size, row, self.dtype
             )
-            parts.append((layout, self._allocate(layout.dims(), self.dtype)))
+            parts.append((layout, self.memory.allocate(layout.dims(), self.dtype)))
         self.buffers = HostBuffers(*parts)
         self.k_buffer, self.v_buffer = (buffer for _, buffer in parts)
         return [self.k_buffer, self.v_buffer]
@@ -1841,7 +1857,7 @@ class _DeepSeekV4PagePool(HostBufferPool):
         layout = BufferLayout(
             self.layout, self.layer_num, self.page_num, 1, (self.item_bytes,), torch.uint8
         )
-        buffer = self._allocate(layout.dims(), torch.uint8)
+        buffer = self.memory.allocate(layout.dims(), torch.uint8)
         self.buffers = HostBuffers((layout, buffer))
         return list(buffer.unbind(0)) if self.layout == "layer_first" else buffer
 
@@ -2021,7 +2037,7 @@ class DSAIndexerPoolHost(SharedSlotPool):
         name = "layer_first" if self.layout == "layer_first" else "page_first_direct"
         row = (self.indexer_page_stride,)
         layout = BufferLayout(name, self.layer_num, self.page_num, 1, row, torch.uint8)
-        buffer = self._allocate(layout.dims(), torch.uint8)
+        buffer = self.memory.allocate(layout.dims(), torch.uint8)
         self.index_k_with_scale_buffer = buffer
         self.buffers = HostBuffers((layout, buffer))
         self.index_k_data_refs = [

@@ -133,12 +133,12 @@ def check_slots(name: str, indices: object, limit: int) -> NDArray[np.int64]:
         return slots
     outside = slots[(slots < 0) | (slots >= limit)]
     if outside.size:
-        raise ValueError(f"{name} must lie in 0..{limit - 1}; it holds {_shown(outside)}")
+        raise ValueError(f"{name} must lie in 0..{limit - 1}; it holds {shown_slots(outside)}")
     if np.any(slots[1:] <= slots[:-1]):  # in ascending order nothing can occur twice
         values, counts = np.unique(slots, return_counts=True)
         if values.size < slots.size:
             raise SlotError(
-                f"{name} must not repeat a slot; it repeats {_shown(values[counts > 1])}"
+                f"{name} must not repeat a slot; it repeats {shown_slots(values[counts > 1])}"
             )
     return slots
 
@@ -155,13 +155,34 @@ def check_pages(name: str, slots: NDArray[np.int64], page_size: int) -> NDArray[
     if np.any(wrong):
         raise SlotError(
             f"{name} must be whole pages of {page_size} slots in ascending order; "
-            f"{_shown(grouped[wrong][0])} is none"
+            f"{shown_slots(grouped[wrong][0])} is none"
         )
     return starts // page_size
 
 
-def _shown(slots: NDArray[np.int64]) -> str:
-    """Name a few slots in a message."""
+def check_paired(label: str, host: NDArray[np.int64], device: NDArray[np.int64]) -> None:
+    """Refuse the slots of a transfer of the pool `label` that are not of one number."""
+    if host.size != device.size:
+        raise ValueError(
+            f"{label} transfer index size mismatch: host_indices and device_indices must have one "
+            f"length, not {host.size} and {device.size}"
+        )
+
+
+def check_page_start(name: str, index: int | torch.Tensor, limit: int, page_size: int) -> int:
+    """Give the page that starts at a slot below `limit`: an integer, or a tensor that holds one."""
+    if isinstance(index, torch.Tensor):
+        index = int(check_tensor(name, index, (torch.int64, torch.int32), 0))
+    index = check_int(name, index, 0)
+    if index >= limit or index % page_size:
+        raise ValueError(
+            f"{name} must be the first slot of a page of {page_size}, below {limit}, not {index}"
+        )
+    return index // page_size
+
+
+def shown_slots(slots: NDArray[np.int64]) -> str:
+    """Name slots in a message, a few of them."""
     more = f" and {slots.size - 8} more" if slots.size > 8 else ""
     return f"{slots[:8].tolist()}{more}"
 
@@ -399,6 +420,45 @@ ALLOC_MEMORY_FUNCS = _ByDeviceType(
 )
 
 
+class HostMemory:
+    """The memory of one pool: allocated for transfers with a type of device, and pinned or not."""
+
+    def __init__(
+        self,
+        device_type: str | torch.device,
+        allocator_type: str,
+        device: str,
+        pin_memory: bool,
+    ) -> None:
+        self.allocator = get_allocator_from_storage(allocator_type)
+        self._function = ALLOC_MEMORY_FUNCS[device_type]
+        self._device = device
+        self._pin_memory = pin_memory
+        self._registered: list[torch.Tensor] = []
+
+    def allocate(self, dims: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Give a zeroed tensor."""
+        tensor = self._function(
+            dims,
+            dtype=dtype,
+            device=self._device,
+            pin_memory=self._pin_memory,
+            allocator=self.allocator,
+        )
+        if self._pin_memory and self._function is alloc_with_host_register:
+            self._registered.append(tensor)
+        return tensor
+
+    def release(self) -> None:
+        """Unpin all tensors, once their copies are through; a second call does nothing."""
+        if _is_cuda or _is_hip:
+            current_stream().synchronize()
+        while self._registered:
+            unregister_host_memory(self._registered.pop())
+        if isinstance(self.allocator, ShmHostTensorAllocator):
+            self.allocator.close()
+
+
 @dataclass(frozen=True)
 class _CgroupFiles:
     """What the memory files of a control group are called."""
@@ -482,19 +542,18 @@ def ranks_per_host() -> int:
     return int(torch.distributed.get_world_size()) if distributed else 1
 
 
-def available_host_bytes() -> int:
-    """Give the bytes that one rank's pools may take of this host, beside the reserve."""
+def available_host_bytes(reserve: int) -> int:
+    """Give the bytes that one rank's pools may take of this host, of which `reserve` stay free."""
     available = int(psutil.virtual_memory().available)
     headroom = container_memory_headroom()
     if headroom is not None:
         available = min(available, headroom)
-    reserved = HICACHE_HOST_MEMORY_RESERVE_BYTES
-    return max(0, available + free_huge_page_bytes() - reserved) // ranks_per_host()
+    return max(0, available + free_huge_page_bytes() - reserve) // ranks_per_host()
 
 
-def check_host_memory(requested: int) -> None:
-    """Raise ValueError unless `requested` bytes are there beside the reserve."""
-    available = available_host_bytes()
+def check_host_memory(requested: int, reserve: int) -> None:
+    """Raise ValueError unless this rank may take `requested` bytes beside the reserve."""
+    available = available_host_bytes(reserve)
     if requested > available:
         raise ValueError(
             f"Not enough host memory available. Requesting {requested / 1e9:.2f} GB but only have "
@@ -578,14 +637,97 @@ class BufferLayout:
             return buffer[first : first + self.page_size]
         return buffer[:, first : first + self.page_size]
 
-    def page_meta(self, buffer: torch.Tensor, page: int) -> tuple[list[int], list[int]]:
+    def page_meta(self, buffer: torch.Tensor, page: int) -> list[tuple[int, int]]:
         """Give address and size in bytes of each stretch of memory that holds a page."""
         if self.name != "layer_first":
-            return [buffer.data_ptr() + page * self.page_bytes], [self.page_bytes]
+            return [(buffer.data_ptr() + page * self.page_bytes, self.page_bytes)]
         part = self.row_bytes * self.page_size
         first = buffer.data_ptr() + page * part
-        addresses = [first + layer * part * self.pages for layer in range(self.layers)]
-        return addresses, [part] * self.layers
+        return [(first + layer * part * self.pages, part) for layer in range(self.layers)]
+
+
+class HostBuffers:
+    """The buffers of a pool with their layouts, in the order in which a flat page holds them."""
+
+    def __init__(self, *parts: tuple[BufferLayout, torch.Tensor]) -> None:
+        self.parts = parts
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of one page, all layers of all buffers."""
+        return sum(layout.page_bytes for layout, _ in self.parts)
+
+    def describe(self) -> str:
+        """Say in one word what the rows are made of."""
+        words = (f"{layout.dtype}{list(layout.row)}" for layout, _ in self.parts)
+        return "+".join(word.removeprefix("torch.").replace(" ", "") for word in words)
+
+    def lanes(
+        self, layer: int, device: Sequence[torch.Tensor], by_word: bool
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Pair host pages and device rows of a layer, for each buffer that has something to copy.
+
+        `device` holds the device's rows, one tensor a buffer; `by_word` says that rows are copied
+        by whole words.
+        """
+        found = []
+        for (layout, buffer), rows in zip(self.parts, device, strict=True):
+            if rows.dtype != layout.dtype or tuple(rows.shape[1:]) != layout.row:
+                raise ValueError(
+                    f"device_pool must have rows of {layout.row} {layout.dtype}, as this pool, "
+                    f"not of {tuple(rows.shape[1:])} {rows.dtype}"
+                )
+            if by_word and layout.row_bytes % _KERNEL_WORD_BYTES:
+                raise ValueError(
+                    f"io_backend kernel moves words of {_KERNEL_WORD_BYTES} bytes, and a row has "
+                    f"{layout.row_bytes}: use direct"
+                )
+            if layout.row_bytes:
+                found.append((layout.layer_pages(buffer, layer), rows))
+        return found
+
+    def read_page(self, page: int, dtype: torch.dtype, flat: bool) -> torch.Tensor:
+        """Copy a page: one dimension of `dtype`, or if not `flat` the stacked buffers."""
+        parts = [layout.page(buffer, page) for layout, buffer in self.parts]
+        if flat:
+            return torch.cat([part.flatten().view(dtype) for part in parts])
+        if len(parts) == 1:
+            return parts[0].clone()
+        if len({(part.shape, part.dtype) for part in parts}) > 1:
+            raise ValueError("flat must be True: the buffers of this pool differ in shape")
+        return torch.stack(parts)
+
+    def write_page(self, page: int, data: torch.Tensor) -> None:
+        """Write a flat page of the right size."""
+        start = 0
+        for layout, buffer in self.parts:
+            stop = start + layout.page_bytes // data.dtype.itemsize
+            target = layout.page(buffer, page)
+            # The copy starts where any dtype may: a part need not, after parts of another.
+            target.copy_(data[start:stop].clone().view(layout.dtype).view(target.shape))
+            start = stop
+
+    def page_meta(self, pages: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Give address and size in bytes of each stretch of memory that holds the pages.
+
+        Page by page; within a page layer by layer where the layout parts them, and buffer by
+        buffer.
+        """
+        addresses: list[int] = []
+        sizes: list[int] = []
+        for page in pages:
+            metas = [layout.page_meta(buffer, page) for layout, buffer in self.parts]
+            for turn in zip(*metas, strict=True):
+                addresses += [address for address, _ in turn]
+                sizes += [size for _, size in turn]
+        return addresses, sizes
+
+    def aligned(self, unit: int) -> bool:
+        """Say whether every page, where it lies in one stretch, starts at a multiple of `unit`."""
+        return all(
+            buffer.data_ptr() % unit == 0 and layout.page_bytes % unit == 0
+            for layout, buffer in self.parts
+        )
 
 
 def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:
@@ -754,11 +896,9 @@ class HostSlotPool:
         if need_size > len(self.free_slots):
             self._merge_released()
         selected = self.free_slots[:need_size].clone()
-        used = self.slot_used[selected]
-        if used.any():
-            raise SlotError(
-                f"Double-alloc detected: slots already allocated: {_shown(selected[used].numpy())}"
-            )
+        used = selected[self.slot_used[selected]].numpy()
+        if used.size:
+            raise SlotError(f"Double-alloc detected: slots already allocated: {shown_slots(used)}")
         self.slot_used[selected] = True
         self.free_slots = self.free_slots[need_size:]
         return selected
@@ -781,11 +921,10 @@ class HostSlotPool:
             slots.sort()
             check_pages("indices", slots, self.page_size)
         released = torch.from_numpy(slots)
-        unused = ~self.slot_used[released]
-        if unused.any():
+        unused = slots[~self.slot_used[released].numpy()]
+        if unused.size:
             raise SlotError(
-                "Double-free detected: slots not currently allocated: "
-                f"{_shown(released[unused].numpy())}"
+                f"Double-free detected: slots not currently allocated: {shown_slots(unused)}"
             )
         self.slot_used[released] = False
         self.release_slots.append(released)
@@ -811,8 +950,7 @@ class HostSlotPool:
 class HostBufferPool(HostSlotPool, ABC):
     """A pool that keeps rows in host buffers: transfers to and from the device, and page access.
 
-    Subclasses fill `_parts`: each host buffer with its layout, in the order in which a flat page
-    holds them; and `_device_rows` gives the device's buffers in the same order.
+    Subclasses make `buffers`, and `_device_rows` gives the device's buffers in the same order.
     """
 
     layouts: ClassVar[tuple[str, ...]]
@@ -820,10 +958,13 @@ class HostBufferPool(HostSlotPool, ABC):
     io_layouts: ClassVar[Mapping[str, tuple[str, ...]]]
     # A row is a page's, not a slot's: transfers then take whole pages on both sides.
     rows_are_pages: ClassVar[bool] = False
+    pool_label: str = "kv"
+    buffers: HostBuffers
 
-    def _set_memory_options(self, pin_memory: bool, device: str) -> None:
+    def _set_options(self, layout: str, pin_memory: bool, device: str) -> None:
+        self.layout = check_choice("layout", layout, self.layouts)
         if not isinstance(pin_memory, bool):
-            raise TypeError(f"pin_memory must be a bool, not {type(pin_memory).__name__}")
+            raise TypeError(f"pin_memory must be True or False, not {pin_memory!r}")
         self.pin_memory = pin_memory
         self.device = check_choice("device", device, ("cpu",))
 
@@ -831,54 +972,31 @@ class HostBufferPool(HostSlotPool, ABC):
         self, requested: int, device_type: str | torch.device, allocator_type: str
     ) -> None:
         """Check that there is memory, and allocate the buffers; all or nothing."""
-        self.allocator_type = allocator_type
-        self.allocator = get_allocator_from_storage(allocator_type)
-        check_host_memory(requested)
-        self._allocate_tensor = ALLOC_MEMORY_FUNCS[device_type]
-        self._registered: list[torch.Tensor] = []
-        self._parts: list[tuple[BufferLayout, torch.Tensor]] = []
+        check_host_memory(requested, HICACHE_HOST_MEMORY_RESERVE_BYTES)
+        self.memory = HostMemory(device_type, allocator_type, self.device, self.pin_memory)
+        self.allocator = self.memory.allocator
         try:
             self.kv_buffer = self.init_kv_buffer()
         except BaseException:
-            self._release_memory()
+            self.memory.release()
             raise
-
-    def _allocate(self, dims: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        tensor = self._allocate_tensor(
-            dims,
-            dtype=dtype,
-            device=self.device,
-            pin_memory=self.pin_memory,
-            allocator=self.allocator,
-        )
-        if self.pin_memory and self._allocate_tensor is alloc_with_host_register:
-            self._registered.append(tensor)
-        return tensor
-
-    def _release_memory(self) -> None:
-        if _is_cuda or _is_hip:
-            current_stream().synchronize()
-        while self._registered:
-            unregister_host_memory(self._registered.pop())
-        self._parts.clear()
-        self.kv_buffer = None
-        if isinstance(self.allocator, ShmHostTensorAllocator):
-            self.allocator.close()
 
     def destroy(self) -> None:
         """Unpin and drop the buffers and give up all slots; a second call does nothing."""
         with self.lock:
             if not self.destroyed:
                 super().destroy()
-                self._release_memory()
+                self.buffers = HostBuffers()
+                self.kv_buffer = None
+                self.memory.release()
 
     @abstractmethod
     def init_kv_buffer(self) -> Any:
-        """Allocate the buffers, note them in `_parts`, and give what `kv_buffer` is to be."""
+        """Allocate `buffers`, and give what `kv_buffer` is to be."""
 
     @abstractmethod
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
-        """Give the device's buffers of a local layer, one for each of `_parts`."""
+        """Give the device's rows of a local layer, a tensor for each of `buffers`."""
 
     def load_to_device_per_layer(
         self,
@@ -894,15 +1012,10 @@ class HostBufferPool(HostSlotPool, ABC):
 
         `layer_id` is local. Both index tensors are int64 and one-dimensional, without repetition.
         """
-        if is_draft:
-            raise ValueError("is_draft must be False: this pool holds no layers of a draft model")
-        layer_id = check_int("layer_id", layer_id, 0)
-        if layer_id >= self.layer_num:
-            raise ValueError(f"layer_id must lie in 0..{self.layer_num - 1}, not {layer_id}")
-        lanes = self._lanes(device_pool, layer_id, io_backend)
-        transfer = self._transfer(host_indices, device_indices, io_backend, lanes)
-        for pages, rows in lanes:
-            transfer.load(pages, rows)
+        for copy in self.plan_load(
+            device_pool, host_indices, device_indices, layer_id, io_backend, is_draft=is_draft
+        ):
+            copy()
 
     def backup_from_device_all_layer(
         self,
@@ -912,12 +1025,42 @@ class HostBufferPool(HostSlotPool, ABC):
         io_backend: str,
     ) -> None:
         """Copy all layers' rows of the device slots to the host slots at the same positions."""
+        for copy in self.plan_backup(device_pool, host_indices, device_indices, io_backend):
+            copy()
+
+    def plan_load(
+        self,
+        device_pool: Any,
+        host_indices: torch.Tensor,
+        device_indices: torch.Tensor,
+        layer_id: int,
+        io_backend: str,
+        *,
+        is_draft: bool = False,
+    ) -> list[Callable[[], None]]:
+        """Check a load and give its copies, for a caller who has others to check first."""
+        if is_draft:
+            raise ValueError("is_draft must be False: this pool holds no layers of a draft model")
+        layer_id = check_int("layer_id", layer_id, 0)
+        if layer_id >= self.layer_num:
+            raise ValueError(f"layer_id must lie in 0..{self.layer_num - 1}, not {layer_id}")
+        lanes = self._lanes(device_pool, layer_id, io_backend)
+        transfer = self._transfer(host_indices, device_indices, io_backend, lanes)
+        return [functools.partial(transfer.load, pages, rows) for pages, rows in lanes]
+
+    def plan_backup(
+        self,
+        device_pool: Any,
+        host_indices: torch.Tensor,
+        device_indices: torch.Tensor,
+        io_backend: str,
+    ) -> list[Callable[[], None]]:
+        """Check a backup and give its copies, for a caller who has others to check first."""
         lanes = []
         for layer in range(self.layer_num):
             lanes += self._lanes(device_pool, layer, io_backend)
         transfer = self._transfer(host_indices, device_indices, io_backend, lanes)
-        for pages, rows in lanes:
-            transfer.store(pages, rows)
+        return [functools.partial(transfer.store, pages, rows) for pages, rows in lanes]
 
     def _lanes(
         self, device_pool: Any, layer: int, io_backend: str
@@ -926,22 +1069,8 @@ class HostBufferPool(HostSlotPool, ABC):
         self._check_alive()
         supported = self.io_layouts[check_choice("IO backend", io_backend, tuple(self.io_layouts))]
         check_choice(f"layout of io_backend {io_backend}", self.layout, supported)
-        lanes = []
-        rows_of_parts = self._device_rows(device_pool, layer)
-        for (layout, buffer), rows in zip(self._parts, rows_of_parts, strict=True):
-            if rows.dtype != layout.dtype or tuple(rows.shape[1:]) != layout.row:
-                raise ValueError(
-                    f"device_pool must have rows of {layout.row} {layout.dtype}, as this pool, "
-                    f"not of {tuple(rows.shape[1:])} {rows.dtype}"
-                )
-            if io_backend == "kernel" and layout.row_bytes % _KERNEL_WORD_BYTES:
-                raise ValueError(
-                    f"io_backend kernel moves words of {_KERNEL_WORD_BYTES} bytes, and a row has "
-                    f"{layout.row_bytes}: use direct"
-                )
-            if layout.row_bytes:
-                lanes.append((layout.layer_pages(buffer, layer), rows))
-        return lanes
+        by_word = io_backend == "kernel"
+        return self.buffers.lanes(layer, self._device_rows(device_pool, layer), by_word)
 
     def _transfer(
         self,
@@ -954,11 +1083,7 @@ class HostBufferPool(HostSlotPool, ABC):
         limit = min(rows.shape[0] for _, rows in lanes) * unit
         host = check_slots("host_indices", host_indices, self.size)
         device = check_slots("device_indices", device_indices, limit)
-        if host.size != device.size:
-            raise ValueError(
-                f"host_indices and device_indices must have one length, not {host.size} and "
-                f"{device.size}"
-            )
+        check_paired(self.pool_label, host, device)
         by_run = io_backend == "direct"
         if self.rows_are_pages:
             host = check_pages("host_indices", host, self.page_size)
@@ -976,34 +1101,15 @@ class HostBufferPool(HostSlotPool, ABC):
     @property
     def page_numel(self) -> int:
         """Elements of a flat page."""
-        return sum(layout.page_bytes for layout, _ in self._parts) // self.page_dtype.itemsize
+        return self.buffers.page_bytes // self.page_dtype.itemsize
 
     @property
     def storage_format_tag(self) -> str:
-        """Say in one word how a page's bytes are to be read; pages of another tag are others."""
-        parts = "+".join(
-            f"{layout.dtype}{list(layout.row)}".removeprefix("torch.").replace(" ", "")
-            for layout, _ in self._parts
-        )
-        return (
-            f"{type(self).__name__}-{self.layout}-{self.page_size}-"
-            f"{self.start_layer}:{self.start_layer + self.layer_num}-{parts}"
-        )
-
-    def _page(self, index: int | torch.Tensor) -> int:
-        """Give the page that starts at slot `index`."""
-        self._check_alive()
-        if isinstance(index, torch.Tensor):
-            if index.dim() or index.dtype not in {torch.int64, torch.int32}:
-                raise TypeError(f"index must be one slot, not {index.dtype}{list(index.shape)}")
-            index = int(index)
-        index = check_int("index", index, 0)
-        if index >= self.size or index % self.page_size:
-            raise ValueError(
-                f"index must be the first slot of a page of {self.page_size}, below {self.size}, "
-                f"not {index}"
-            )
-        return index // self.page_size
+        """Say in one word how a page's bytes are to be read; another tag is another format."""
+        layers = f"{self.start_layer}:{self.start_layer + self.layer_num}"
+        rows = self.buffers.describe()
+        kind = f"{type(self).__name__}-{self.pool_label}"
+        return f"{kind}-{self.layout}-{self.page_size}-{layers}-{rows}"
 
     def get_data_page(self, index: int | torch.Tensor, flat: bool = True) -> torch.Tensor:
         """Copy the page that starts at slot `index`, all layers, in the order of the layout.
@@ -1011,20 +1117,15 @@ class HostBufferPool(HostSlotPool, ABC):
         Flat pages have one dimension and hold one buffer's page after the other. Otherwise buffers
         of one shape are stacked.
         """
-        page = self._page(index)
+        self._check_alive()
+        page = check_page_start("index", index, self.size, self.page_size)
         if _is_cuda or _is_hip:
             current_stream().synchronize()  # a backup may still be writing
-        parts = [layout.page(buffer, page) for layout, buffer in self._parts]
-        if flat:
-            return torch.cat([part.flatten().view(self.page_dtype) for part in parts])
-        if len(parts) == 1:
-            return parts[0].clone()
-        if len({(part.shape, part.dtype) for part in parts}) > 1:
-            raise ValueError("flat must be True: the buffers of this pool differ in shape")
-        return torch.stack(parts)
+        return self.buffers.read_page(page, self.page_dtype, flat)
 
     def get_dummy_flat_data_page(self) -> torch.Tensor:
         """Give a flat page of zeros to read into, pinned if the pool is."""
+        self._check_alive()
         pinned = self.pin_memory and (_is_cuda or _is_hip)
         return torch.zeros(self.page_numel, dtype=self.page_dtype, pin_memory=pinned)
 
@@ -1039,54 +1140,35 @@ class HostBufferPool(HostSlotPool, ABC):
         `format_tag` is the `storage_format_tag` of the pool that the page came from; elements alone
         do not tell one layout from another.
         """
-        page = self._page(index)
+        self._check_alive()
+        page = check_page_start("index", index, self.size, self.page_size)
         check_tensor("data_page", data_page, (self.page_dtype,), 1)
         if data_page.numel() != self.page_numel:
             raise ValueError(
-                f"data_page must have the shape ({self.page_numel},), not {tuple(data_page.shape)}"
+                f"data_page must have {self.page_numel} elements, not {data_page.numel()}"
             )
-        if data_page.device.type != "cpu":
-            raise ValueError(f"data_page must be in host memory, not on {data_page.device}")
         if format_tag is not None and format_tag != self.storage_format_tag:
             raise ValueError(f"format_tag must be {self.storage_format_tag}, not {format_tag}")
-        start = 0
-        for layout, buffer in self._parts:
-            stop = start + layout.page_bytes // self.page_dtype.itemsize
-            target = layout.page(buffer, page)
-            # The copy starts where any dtype may: a part need not, after parts of another.
-            source = data_page[start:stop].clone().view(layout.dtype)
-            target.copy_(source.view(target.shape))
-            start = stop
+        self.buffers.write_page(page, data_page)
 
     def get_page_buffer_meta(self, indices: torch.Tensor) -> tuple[list[int], list[int]]:
-        """Give address and size in bytes of each stretch of memory that holds the pages' rows.
+        """Give address and size in bytes of each stretch of memory that holds the pages.
 
         Page by page in the order of `indices`, which are whole pages; within a page layer by layer
-        where the layout parts them, and buffer after buffer.
+        where the layout parts them, and buffer by buffer.
         """
         self._check_alive()
         slots = check_slots("indices", indices, self.size)
-        addresses: list[int] = []
-        sizes: list[int] = []
-        for page in check_pages("indices", slots, self.page_size).tolist():
-            metas = [layout.page_meta(buffer, page) for layout, buffer in self._parts]
-            for entries in zip(*(zip(*meta, strict=True) for meta in metas), strict=True):
-                for address, size in entries:
-                    addresses.append(address)
-                    sizes.append(size)
-        return addresses, sizes
+        return self.buffers.page_meta(check_pages("indices", slots, self.page_size).tolist())
 
     def get_hybrid_pool_buffer(self) -> list[torch.Tensor]:
         """Give every host buffer, for a storage back end to register."""
-        return [buffer for _, buffer in self._parts]
+        return [buffer for _, buffer in self.buffers.parts]
 
     def is_stride_page_aligned(self, page_size_bytes: int = 4096) -> bool:
         """Say whether every page starts at a multiple of `page_size_bytes`, as direct I/O needs."""
-        page_size_bytes = check_int("page_size_bytes", page_size_bytes, 1)
-        return self.layout != "layer_first" and all(
-            buffer.data_ptr() % page_size_bytes == 0 and layout.page_bytes % page_size_bytes == 0
-            for layout, buffer in self._parts
-        )
+        unit = check_int("page_size_bytes", page_size_bytes, 1)
+        return self.layout != "layer_first" and self.buffers.aligned(unit)
 
 
 class HostKVCache(HostBufferPool):
@@ -1113,12 +1195,9 @@ class HostKVCache(HostBufferPool):
         pipeline_group: ProcessGroup | None = None,
     ) -> None:
         check_int("page_size", page_size, 1)
-        check_choice("layout", layout, self.layouts)
-        self._set_memory_options(pin_memory, device)
+        self._set_options(layout, pin_memory, device)
         self.device_pool = device_pool
-        self.dtype = device_pool.store_dtype
-        self.start_layer = device_pool.start_layer
-        self.end_layer = device_pool.end_layer
+        self._set_device_traits()
         self.size_per_token = self.get_size_per_token()
         wanted = self._wanted_slots(host_to_device_ratio, host_size)
         wanted = sync_fixed_hicache_size(wanted, host_size, pipeline_group)
@@ -1130,6 +1209,11 @@ class HostKVCache(HostBufferPool):
                 device_pool.size,
             )
         self._take_memory(self.size * self.size_per_token, device_pool.device, allocator_type)
+
+    def _set_device_traits(self) -> None:
+        self.dtype = self.device_pool.store_dtype
+        self.start_layer = self.device_pool.start_layer
+        self.end_layer = self.device_pool.end_layer
 
     @abstractmethod
     def get_size_per_token(self) -> int:
@@ -1153,6 +1237,28 @@ class HostKVCache(HostBufferPool):
         return wanted
 
 
+class SharedSlotPool(HostBufferPool):
+    """A pool whose slots are another's, which alone gives them out and takes them back."""
+
+    def available_size(self) -> int:
+        """Refuse: the other pool knows."""
+        raise NotImplementedError(self._not_here())
+
+    def alloc(self, need_size: int) -> torch.Tensor | None:
+        """Refuse: the other pool gives out slots."""
+        raise NotImplementedError(self._not_here())
+
+    def free(self, indices: torch.Tensor) -> int:
+        """Refuse: the other pool takes slots back."""
+        raise NotImplementedError(self._not_here())
+
+    def clear(self) -> None:
+        """Do nothing: there are no slots of its own."""
+
+    def _not_here(self) -> str:
+        return f"The slots of a {type(self).__name__} are another pool's: ask that one"
+
+
 class MHADevicePool(DevicePool, Protocol):
     """A device pool of keys and values: rows (head_num, head_dim), in one buffer a layer each."""
 
@@ -1165,6 +1271,11 @@ class MHADevicePool(DevicePool, Protocol):
 
 # These keep a page in one stretch of memory.
 _PAGE_MAJOR_LAYOUTS = ("page_first", "page_first_direct")
+# What each io backend copies of them and of layer_first.
+_ROW_IO_LAYOUTS = {
+    "kernel": ("layer_first", "page_first"),
+    "direct": ("layer_first", "page_first_direct"),
+}
 
 
 def check_no_scales(device_pool: object, *attributes: str) -> None:
@@ -1223,9 +1334,9 @@ class MHATokenToKVPoolHost(HostKVCache):
         layout = BufferLayout(
             self.layout, self.layer_num, self.page_num, self.page_size, row, self.dtype
         )
-        kv_buffer = self._allocate((2, *layout.dims()), self.dtype)
+        kv_buffer = self.memory.allocate((2, *layout.dims()), self.dtype)
         self.k_buffer, self.v_buffer = kv_buffer.unbind(0)
-        self._parts = [(layout, self.k_buffer), (layout, self.v_buffer)]
+        self.buffers = HostBuffers((layout, self.k_buffer), (layout, self.v_buffer))
         self.k_data_refs, self.v_data_refs = (
             [layout.layer_pages(buffer, layer) for layer in range(self.layer_num)]
             for buffer in (self.k_buffer, self.v_buffer)
@@ -1365,10 +1476,7 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
     """
 
     layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "kernel": ("layer_first", "page_first"),
-        "direct": ("layer_first", "page_first_direct"),
-    }
+    io_layouts = _ROW_IO_LAYOUTS
     device_pool: MLADevicePool
     data_ptrs: torch.Tensor | None = None
 
@@ -1430,8 +1538,8 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
         layout = BufferLayout(
             self.layout, self.layer_num, self.page_num, self.page_size, row, self.dtype
         )
-        kv_buffer = self._allocate(layout.dims(), self.dtype)
-        self._parts = [(layout, kv_buffer)]
+        kv_buffer = self.memory.allocate(layout.dims(), self.dtype)
+        self.buffers = HostBuffers((layout, kv_buffer))
         self.data_refs = [layout.layer_pages(kv_buffer, layer) for layer in range(self.layer_num)]
         if _is_cuda or _is_hip:
             self.data_ptrs = address_table(self.data_refs, self.device_pool.device)
@@ -1453,3 +1561,700 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
             [self.kv_buffer[layer].nbytes for layer in layers],
             [self.token_stride_size * self.page_size for _ in layers],
         )
+
+
+class MambaCache(Protocol):
+    """The states that a Mamba device pool keeps: tensors (layers, slots, *shape)."""
+
+    conv: list[torch.Tensor]
+    temporal: torch.Tensor
+
+
+class MambaDevicePool(Protocol):
+    """A device pool of recurrent states: a slot holds what a request has come to."""
+
+    size: int
+    device: Any  # a torch.device, or the name of one
+    num_mamba_layers: int
+    mamba_cache: MambaCache
+
+
+class MambaPoolHost(HostKVCache):
+    """States of recurrent layers: a slot is a request's state, and a page is one slot.
+
+    Each layer has one temporal state and any number of convolution states, whose dtypes may differ;
+    a model without temporal states has some of no element. `temporal_buffer` and each of
+    `conv_buffer` are (layers, slots, *shape) in the layout layer_first, else (slots, layers, 1,
+    *shape); `kv_buffer` lists them all. A flat page is uint8: temporal, then the convolutions.
+    """
+
+    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
+    io_layouts = _ROW_IO_LAYOUTS
+    pool_label = "mamba"
+    device_pool: MambaDevicePool
+    page_dtype = torch.uint8
+
+    def __init__(
+        self,
+        device_pool: MambaDevicePool,
+        host_to_device_ratio: float,
+        host_size: float,
+        pin_memory: bool = True,
+        device: str = "cpu",
+        allocator_type: str = "default",
+        layout: str = "layer_first",
+        *,
+        pipeline_group: ProcessGroup | None = None,
+    ) -> None:
+        super().__init__(
+            device_pool,
+            host_to_device_ratio,
+            host_size,
+            1,
+            layout,
+            pin_memory,
+            device,
+            allocator_type,
+            pipeline_group=pipeline_group,
+        )
+
+    def _set_device_traits(self) -> None:
+        pool = self.device_pool
+        self.layer_num = check_int("device_pool.num_mamba_layers", pool.num_mamba_layers, 1)
+        self.dtype = pool.mamba_cache.conv[0].dtype
+        self.temporal_dtype = pool.mamba_cache.temporal.dtype
+        self.start_layer = getattr(pool, "start_layer", 0)
+        self.end_layer = self.start_layer + self.layer_num
+
+    def get_size_per_token(self) -> int:
+        """Give the bytes of one request's states, all layers."""
+        states = self._states(self.device_pool)
+        return sum(math.prod(state.shape[2:]) * state.itemsize for state in states) * self.layer_num
+
+    def init_kv_buffer(self) -> list[torch.Tensor]:
+        """Allocate a buffer for the temporal states and one for each convolution."""
+        name = "layer_first" if self.layout == "layer_first" else "page_first_direct"
+        parts = []
+        for state in self._states(self.device_pool):
+            row = tuple(state.shape[2:])
+            layout = BufferLayout(name, self.layer_num, self.page_num, 1, row, state.dtype)
+            parts.append((layout, self.memory.allocate(layout.dims(), state.dtype)))
+        self.buffers = HostBuffers(*parts)
+        self.temporal_buffer, *self.conv_buffer = (buffer for _, buffer in parts)
+        return [self.temporal_buffer, *self.conv_buffer]
+
+    @staticmethod
+    def _states(device_pool: Any) -> list[torch.Tensor]:
+        cache = device_pool.mamba_cache
+        return [cache.temporal, *cache.conv]
+
+    def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
+        return [state[layer] for state in self._states(device_pool)]
+
+    def get_page_buffer_meta(self, indices: torch.Tensor) -> tuple[list[int], list[int]]:
+        """Give address and size of each slot's temporal state, then its convolutions.
+
+        The layout layer_first does not keep a slot's states together.
+        """
+        check_choice("layout for page buffers", self.layout, _PAGE_MAJOR_LAYOUTS)
+        return super().get_page_buffer_meta(indices)
+
+
+class MHATokenToKOnlyPoolHost(SharedSlotPool):
+    """Keys alone, such as those by which sparse attention chooses tokens, beside an anchor pool.
+
+    `anchor_host` gives slots, pages and their number. `kv_buffer` is `k_buffer`, laid out as
+    `BufferLayout` says for rows (head_num, head_dim).
+    """
+
+    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
+    io_layouts = _ROW_IO_LAYOUTS
+    pool_label = "k_only"
+    k_data_ptrs: torch.Tensor | None = None
+
+    def __init__(
+        self,
+        device_pool: MHADevicePool,
+        anchor_host: HostSlotPool,
+        layout: str,
+        pin_memory: bool = True,
+        device: str = "cpu",
+        allocator_type: str = "default",
+    ) -> None:
+        self._set_options(layout, pin_memory, device)
+        check_no_scales(device_pool, "k_scale_buffer")
+        self.device_pool = device_pool
+        self.dtype = device_pool.store_dtype
+        self.start_layer, self.end_layer = device_pool.start_layer, device_pool.end_layer
+        self.layer_num = device_pool.layer_num
+        self.head_num, self.head_dim = device_pool.head_num, device_pool.head_dim
+        self.size_per_token = self.get_ksize_per_token()
+        super().__init__(anchor_host.size, anchor_host.page_size, layout)
+        self._take_memory(self.size * self.size_per_token, device_pool.device, allocator_type)
+
+    def get_ksize_per_token(self) -> int:
+        """Give the bytes that the keys of one slot need."""
+        self.token_stride_size = self.head_num * self.head_dim * self.dtype.itemsize
+        return self.token_stride_size * self.layer_num
+
+    def init_kv_buffer(self) -> torch.Tensor:
+        """Allocate the keys."""
+        row = (self.head_num, self.head_dim)
+        layout = BufferLayout(
+            self.layout, self.layer_num, self.page_num, self.page_size, row, self.dtype
+        )
+        self.k_buffer = self.memory.allocate(layout.dims(), self.dtype)
+        self.buffers = HostBuffers((layout, self.k_buffer))
+        self.k_data_refs = [
+            layout.layer_pages(self.k_buffer, layer) for layer in range(self.layer_num)
+        ]
+        if _is_cuda or _is_hip:
+            self.k_data_ptrs = address_table(self.k_data_refs, self.device_pool.device)
+        return self.k_buffer
+
+    def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
+        return [device_rows(device_pool, "k_buffer", layer)]
+
+
+class AsymmetricMHADevicePool(MHADevicePool, Protocol):
+    """A device pool whose values are of another head size than its keys."""
+
+    v_head_dim: int
+
+
+class AsymmetricMHATokenToKVPoolHost(HostKVCache):
+    """Keys and values of multi-head attention whose head sizes differ.
+
+    `k_buffer` and `v_buffer` are two tensors, each laid out as `BufferLayout` says; `kv_buffer`
+    lists both. A flat page holds the keys' page, then the values'.
+    """
+
+    layouts = _PAGE_MAJOR_LAYOUTS
+    io_layouts: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "kernel": ("page_first",),
+        "direct": ("page_first_direct",),
+    }
+    device_pool: AsymmetricMHADevicePool
+
+    def get_size_per_token(self) -> int:
+        """Take the geometry from the device pool; give the bytes that one slot needs."""
+        pool = self.device_pool
+        check_no_scales(pool, "k_scale_buffer", "v_scale_buffer")
+        self.head_num, self.layer_num = pool.head_num, pool.layer_num
+        self.head_dim, self.v_head_dim = pool.head_dim, pool.v_head_dim
+        width = self.head_dim + self.v_head_dim
+        return self.head_num * width * self.dtype.itemsize * self.layer_num
+
+    def get_ksize_per_token(self) -> int:
+        """Give the bytes that the keys of one slot need."""
+        return self.head_num * self.head_dim * self.dtype.itemsize * self.layer_num
+
+    def init_kv_buffer(self) -> list[torch.Tensor]:
+        """Allocate keys and values in two tensors."""
+        parts = []
+        for dim in (self.head_dim, self.v_head_dim):
+            row = (self.head_num, dim)
+            layout = BufferLayout(
+                self.layout, self.layer_num, self.page_num, self.page_size, row, self.dtype
+            )
+            parts.append((layout, self.memory.allocate(layout.dims(), self.dtype)))
+        self.buffers = HostBuffers(*parts)
+        self.k_buffer, self.v_buffer = (buffer for _, buffer in parts)
+        return [self.k_buffer, self.v_buffer]
+
+    def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
+        return [device_rows(device_pool, name, layer) for name in ("k_buffer", "v_buffer")]
+
+
+class HiSparseMHATokenToKVPoolHost(HiSparseHostPoolMixin, MHATokenToKVPoolHost):
+    """Keys and values of sparse attention that keeps whole requests on the host."""
+
+
+def get_mha_host_pool_cls(
+    device_pool: MHADevicePool,
+) -> type[MHATokenToKVPoolHost] | type[AsymmetricMHATokenToKVPoolHost]:
+    """Give the class of host pool for a device pool of keys and values."""
+    if getattr(device_pool, "v_head_dim", device_pool.head_dim) != device_pool.head_dim:
+        return AsymmetricMHATokenToKVPoolHost
+    return MHATokenToKVPoolHost
+
+
+class LogicalHostPool(HostSlotPool):
+    """Slots without memory, for caches whose rows lie in side pools alone.
+
+    It anchors a group: its slots say which pages of the side pools belong together.
+    """
+
+    def __init__(self, size: int, page_size: int, layout: str = "layer_first") -> None:
+        check_choice("layout", layout, ("layer_first", *_PAGE_MAJOR_LAYOUTS))
+        super().__init__(size, page_size, layout)
+
+    def load_to_device_per_layer(self, *args: Any, **options: Any) -> None:
+        """Do nothing: there are no rows."""
+
+    def backup_from_device_all_layer(self, *args: Any, **options: Any) -> None:
+        """Do nothing: there are no rows."""
+
+    def plan_load(self, *args: Any, **options: Any) -> list[Callable[[], None]]:
+        """Give no copies: there are no rows."""
+        return []
+
+    def plan_backup(self, *args: Any, **options: Any) -> list[Callable[[], None]]:
+        """Give no copies: there are no rows."""
+        return []
+
+    def get_data_page(self, index: int | torch.Tensor, flat: bool = True) -> torch.Tensor:
+        """Give an empty page."""
+        return torch.empty(0, dtype=torch.uint8)
+
+    def get_dummy_flat_data_page(self) -> torch.Tensor:
+        """Give an empty page."""
+        return torch.empty(0, dtype=torch.uint8)
+
+    def set_from_flat_data_page(
+        self, index: int | torch.Tensor, data_page: torch.Tensor, format_tag: str | None = None
+    ) -> None:
+        """Do nothing with an empty page; another is refused."""
+        if check_tensor("data_page", data_page, (torch.uint8,), 1).numel():
+            raise ValueError(f"data_page must be empty, not of {data_page.numel()} bytes")
+
+    def get_page_buffer_meta(self, indices: torch.Tensor) -> None:
+        """Give None: no memory holds a page."""
+
+    def get_hybrid_pool_buffer(self) -> list[torch.Tensor]:
+        """Give no buffer."""
+        return []
+
+    def is_stride_page_aligned(self, page_size_bytes: int = 4096) -> bool:
+        """Say no: there are no pages in memory."""
+        return False
+
+
+class _DeepSeekV4PagePool(HostBufferPool):
+    """A pool whose row is a page's bytes, in whatever order a kernel packed them.
+
+    `kv_buffer` is a list with a tensor (pages, bytes) a layer in the layout layer_first, else one
+    tensor: (pages, layers, bytes) in page_first, (pages, layers, 1, bytes) in page_first_direct.
+    """
+
+    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
+    io_layouts = _ROW_IO_LAYOUTS
+    rows_are_pages = True
+    item_bytes: int
+    device_buffers: list[torch.Tensor]
+
+    def _set_up(self, num_host_pages: int, page_size: int, allocator_type: str) -> None:
+        check_int("num_host_pages", num_host_pages, 1)
+        self.layer_num = self.end_layer = len(self.device_buffers)
+        page_bytes = self.item_bytes * self.layer_num
+        self.size_per_token = round_up(page_bytes, page_size) // page_size
+        HostSlotPool.__init__(self, num_host_pages * page_size, page_size, self.layout)
+        device_type = self.device_buffers[0].device
+        self._take_memory(num_host_pages * page_bytes, device_type, allocator_type)
+
+    def init_kv_buffer(self) -> torch.Tensor | list[torch.Tensor]:
+        """Allocate the pages of all layers."""
+        layout = BufferLayout(
+            self.layout, self.layer_num, self.page_num, 1, (self.item_bytes,), torch.uint8
+        )
+        buffer = self.memory.allocate(layout.dims(), torch.uint8)
+        self.buffers = HostBuffers((layout, buffer))
+        return list(buffer.unbind(0)) if self.layout == "layer_first" else buffer
+
+    def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
+        return [self.device_buffers[layer]]
+
+    def _transfer(
+        self,
+        host_indices: torch.Tensor | None,
+        device_indices: torch.Tensor | None,
+        io_backend: str,
+        lanes: list[tuple[torch.Tensor, torch.Tensor]],
+    ) -> SlotTransfer:
+        # A cache that has nothing to move passes None.
+        none = torch.empty(0, dtype=torch.int64)
+        host_indices = none if host_indices is None else host_indices
+        device_indices = none if device_indices is None else device_indices
+        return super()._transfer(host_indices, device_indices, io_backend, lanes)
+
+
+def _check_page_rows(name: str, buffers: Sequence[Any], item_bytes: int) -> list[torch.Tensor]:
+    """Give device buffers that are uint8 (pages, item_bytes), one a layer."""
+    if not buffers:
+        raise ValueError(f"{name} must hold a buffer for each layer, at least one")
+    for layer, buffer in enumerate(buffers):
+        check_tensor(f"{name}[{layer}]", buffer, (torch.uint8,), 2)
+        if buffer.shape[1] != item_bytes:
+            raise ValueError(
+                f"{name}[{layer}] must have rows of {item_bytes} bytes, not {buffer.shape[1]}"
+            )
+    return list(buffers)
+
+
+class DeepSeekV4PagedHostPool(_DeepSeekV4PagePool):
+    """Pages of one of DeepSeek V4's caches, with slots of their own.
+
+    `device_buffers` holds a uint8 tensor (pages, item_bytes) a layer. A page has `slot_page_size`
+    slots, of which only whole pages are copied: values and scales lie apart in a page.
+    """
+
+    def __init__(
+        self,
+        pool_name: str,
+        device_buffers: Sequence[torch.Tensor],
+        item_bytes: int,
+        num_host_pages: int,
+        slot_page_size: int,
+        layout: str = "layer_first",
+        device: str = "cpu",
+        pin_memory: bool = True,
+        allocator_type: str = "default",
+    ) -> None:
+        self.pool_label = self.pool_name = pool_name
+        self._set_options(layout, pin_memory, device)
+        self.item_bytes = check_int("item_bytes", item_bytes, 1)
+        self.device_buffers = _check_page_rows("device_buffers", device_buffers, item_bytes)
+        self.slot_page_size = check_int("slot_page_size", slot_page_size, 1)
+        self._set_up(num_host_pages, slot_page_size, allocator_type)
+
+    def alloc(self, need_size: int) -> torch.Tensor | None:
+        """Give `need_size` slots, rounded up to whole pages; None if there are not so many."""
+        return super().alloc(round_up(check_int("need_size", need_size, 0), self.page_size))
+
+
+class DeepSeekV4StatePool(Protocol):
+    """A layer's compressor states on the device: `ring_size` slots for each page of the window.
+
+    `state_buffer` is contiguous; its first dimension is the slot.
+    """
+
+    ring_size: int
+    state_buffer: torch.Tensor
+
+
+class DeepSeekV4StateHostPool(SharedSlotPool, _DeepSeekV4PagePool):
+    """Compressor states of DeepSeek V4's layers, at the slots of the sliding-window pool.
+
+    `state_pools` holds a device pool a layer, all of one shape. A page of `swa_page_size` slots
+    owns ring_size states, which are its row here.
+    """
+
+    def __init__(
+        self,
+        pool_name: str,
+        state_pools: Sequence[DeepSeekV4StatePool | None],
+        num_host_pages: int,
+        swa_page_size: int,
+        layout: str = "layer_first",
+        device: str = "cpu",
+        pin_memory: bool = True,
+        allocator_type: str = "default",
+    ) -> None:
+        self.pool_label = self.pool_name = pool_name
+        self._set_options(layout, pin_memory, device)
+        self.swa_page_size = check_int("swa_page_size", swa_page_size, 1)
+        rows = [_state_rows(layer, pool) for layer, pool in enumerate(state_pools)]
+        self.item_bytes = rows[0].shape[1] if rows else 0
+        self.device_buffers = _check_page_rows("state_pools", rows, self.item_bytes)
+        self._set_up(num_host_pages, swa_page_size, allocator_type)
+
+
+def _state_rows(layer: int, pool: DeepSeekV4StatePool | None) -> torch.Tensor:
+    """View a layer's states as uint8 (pages, bytes)."""
+    if pool is None:
+        raise ValueError(f"state_pools must not hold None, as for layer {layer}")
+    ring_size = check_int(f"state_pools[{layer}].ring_size", pool.ring_size, 1)
+    states = pool.state_buffer
+    if not states.is_contiguous() or len(states) % ring_size:
+        raise ValueError(
+            f"state_pools[{layer}].state_buffer must be contiguous, with whole rings of "
+            f"{ring_size} states, not of the shape {tuple(states.shape)}"
+        )
+    return states.view(torch.uint8).view(len(states) // ring_size, -1)
+
+
+class DSADevicePool(DevicePool, Protocol):
+    """A device pool whose indexer has keys with scales: uint8 (pages, bytes), one a layer."""
+
+    layer_num: int
+    index_head_dim: int
+    quant_block_size: int
+    index_k_with_scale_buffer: list[torch.Tensor]
+
+
+# A scale is a float32 for each quantised block of a key.
+_SCALE_BYTES = 4
+
+
+class DSAIndexerPoolHost(SharedSlotPool):
+    """Keys and scales by which DeepSeek's sparse attention chooses tokens, beside an MLA pool.
+
+    `anchor_host` gives slots, pages and their number. A row is a page: the keys of its slots, then
+    their scales. `kv_buffer` is `index_k_with_scale_buffer`: (layers, pages, bytes) in the layout
+    layer_first, else (pages, layers, 1, bytes).
+    """
+
+    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
+    io_layouts = _ROW_IO_LAYOUTS
+    rows_are_pages = True
+    pool_label = "indexer"
+    index_k_data_ptrs: torch.Tensor | None = None
+
+    def __init__(
+        self,
+        device_pool: DSADevicePool,
+        anchor_host: MLATokenToKVPoolHost,
+        layout: str,
+        pin_memory: bool = True,
+        device: str = "cpu",
+        allocator_type: str = "default",
+    ) -> None:
+        self._set_options(layout, pin_memory, device)
+        self.device_pool = device_pool
+        self.start_layer, self.end_layer = device_pool.start_layer, device_pool.end_layer
+        self.layer_num = device_pool.layer_num
+        self.index_head_dim = device_pool.index_head_dim
+        self.quant_block_size = device_pool.quant_block_size
+        if self.index_head_dim % self.quant_block_size:
+            raise ValueError(
+                f"device_pool.index_head_dim must be whole blocks of {self.quant_block_size}, not "
+                f"{self.index_head_dim}"
+            )
+        self.size_per_token = self.get_size_per_token()
+        super().__init__(anchor_host.size, anchor_host.page_size, layout)
+        self.indexer_page_num = self.page_num
+        self._take_memory(self.size * self.size_per_token, device_pool.device, allocator_type)
+
+    def get_size_per_token(self) -> int:
+        """Give the bytes that one slot needs: a key and its scales in every layer."""
+        blocks = self.index_head_dim // self.quant_block_size
+        self.indexer_size_per_token = self.index_head_dim + blocks * _SCALE_BYTES
+        return self.indexer_size_per_token * self.layer_num
+
+    def init_kv_buffer(self) -> torch.Tensor:
+        """Allocate the pages of all layers."""
+        self.indexer_page_stride = self.indexer_size_per_token * self.page_size
+        name = "layer_first" if self.layout == "layer_first" else "page_first_direct"
+        row = (self.indexer_page_stride,)
+        layout = BufferLayout(name, self.layer_num, self.page_num, 1, row, torch.uint8)
+        buffer = self.memory.allocate(layout.dims(), torch.uint8)
+        self.index_k_with_scale_buffer = buffer
+        self.buffers = HostBuffers((layout, buffer))
+        self.index_k_data_refs = [
+            layout.layer_pages(buffer, layer) for layer in range(self.layer_num)
+        ]
+        if _is_cuda or _is_hip:
+            self.index_k_data_ptrs = address_table(self.index_k_data_refs, self.device_pool.device)
+        return buffer
+
+    def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
+        return [device_rows(device_pool, "index_k_with_scale_buffer", layer)]
+
+
+@dataclass
+class PoolEntry:
+    """A pool of a group.
+
+    `layer_mapper` gives the pool's local layer for a layer of the model, None where it has none.
+    `host_evict_fn` and `device_evict_fn` make room for that many slots; `device_alloc_fn` and
+    `device_free_fn` give and take slots of the device pool.
+    """
+
+    name: str
+    host_pool: Any
+    device_pool: Any
+    layer_mapper: Callable[[int], int | None]
+    is_primary_index_anchor: bool = False
+    host_evict_fn: Callable[[int], Any] | None = None
+    device_evict_fn: Callable[[int], Any] | None = None
+    device_alloc_fn: Callable[[int], torch.Tensor | None] | None = None
+    device_free_fn: Callable[[torch.Tensor], Any] | None = None
+
+
+@dataclass
+class PoolTransfer:
+    """What a side pool copies along with its group; without host slots, nothing."""
+
+    name: str
+    host_indices: torch.Tensor | None = None
+    device_indices: torch.Tensor | None = None
+
+
+class HostPoolGroup:
+    """Pools that back one cache together, such as latent rows and the indexer's keys.
+
+    The anchor's slots are the group's: it alone gives them out and takes them back, and storage
+    asks it for pages. Side pools take part in transfers; those with slots of their own are
+    allocated by `resolve_host_transfers`.
+    """
+
+    def __init__(self, entries: Sequence[PoolEntry]) -> None:
+        if not entries:
+            raise ValueError("entries must hold at least one pool")
+        self.entries: list[PoolEntry] = []
+        self.entry_map: dict[str, PoolEntry] = {}
+        for entry in entries:
+            self.add_entry(entry)
+        primary = [entry for entry in self.entries if entry.is_primary_index_anchor]
+        self.anchor_entry = primary[0] if primary else self.entries[0]
+
+    def add_entry(self, entry: PoolEntry) -> None:
+        """Add a side pool, or in the making of a group its anchor."""
+        if entry.name in self.entry_map:
+            raise ValueError(f"entries must differ in name; {entry.name} is there twice")
+        anchors = [known.name for known in self.entries if known.is_primary_index_anchor]
+        if anchors and entry.is_primary_index_anchor:
+            raise ValueError(f"entries must have one anchor, not {anchors[0]} and {entry.name}")
+        self.entries.append(entry)
+        self.entry_map[entry.name] = entry
+
+    def get_entry(self, name: str) -> PoolEntry:
+        """Give the entry of that name."""
+        if name not in self.entry_map:
+            raise ValueError(f"name must be one of {', '.join(self.entry_map)}, not {name}")
+        return self.entry_map[name]
+
+    def get_pool(self, name: str) -> Any:
+        """Give the host pool of that name."""
+        return self.get_entry(name).host_pool
+
+    @property
+    def anchor(self) -> Any:
+        """The pool whose slots are the group's."""
+        return self.anchor_entry.host_pool
+
+    @property
+    def can_use_write_back_jit(self) -> bool:
+        """Whether every pool can."""
+        return all(entry.host_pool.can_use_write_back_jit for entry in self.entries)
+
+    def __getattr__(self, name: str) -> Any:
+        # Geometry and page methods are the anchor's. Private names are asked for by copying and
+        # pickling, before there is an anchor.
+        if name.startswith("_") or name == "anchor_entry":
+            raise AttributeError(name)
+        return getattr(self.anchor, name)
+
+    def alloc(self, need_size: int) -> torch.Tensor | None:
+        """Give slots of the anchor; `HostSlotPool.alloc` says how."""
+        slots: torch.Tensor | None = self.anchor.alloc(need_size)
+        return slots
+
+    def free(self, indices: torch.Tensor) -> int:
+        """Release slots of the anchor; `HostSlotPool.free` says how."""
+        return int(self.anchor.free(indices))
+
+    def available_size(self) -> int:
+        """Give the number of slots that the anchor can give out."""
+        return int(self.anchor.available_size())
+
+    def clear(self) -> None:
+        """Take all slots of every pool back."""
+        for entry in self.entries:
+            entry.host_pool.clear()
+
+    def destroy(self) -> None:
+        """Destroy every pool; a second call does nothing."""
+        if _is_cuda or _is_hip:
+            current_stream().synchronize()
+        for entry in self.entries:
+            entry.host_pool.destroy()
+
+    def load_to_device_per_layer(
+        self,
+        device_pool: Any,
+        host_indices: torch.Tensor,
+        device_indices: torch.Tensor,
+        layer_id: int,
+        io_backend: str,
+        pool_transfers: Sequence[PoolTransfer] | None = None,
+        *,
+        is_draft: bool = False,
+    ) -> None:
+        """Copy what the pools keep for a layer of the model: the anchor's, then each transfer's.
+
+        A pool without this layer is passed over. Device pools are those of the entries;
+        `device_pool` is not used. Nothing is copied unless all of it is as it must be.
+        """
+        copies: list[Callable[[], None]] = []
+        for entry, host, device in self._work(host_indices, device_indices, pool_transfers):
+            layer = entry.layer_mapper(layer_id)
+            if layer is not None:
+                copies += entry.host_pool.plan_load(
+                    entry.device_pool, host, device, layer, io_backend, is_draft=is_draft
+                )
+        for copy in copies:
+            copy()
+
+    def backup_from_device_all_layer(
+        self,
+        device_pool: Any,
+        host_indices: torch.Tensor,
+        device_indices: torch.Tensor,
+        io_backend: str,
+        pool_transfers: Sequence[PoolTransfer] | None = None,
+    ) -> None:
+        """Copy what the pools keep for all layers: the anchor's rows, then each transfer's."""
+        copies: list[Callable[[], None]] = []
+        for entry, host, device in self._work(host_indices, device_indices, pool_transfers):
+            copies += entry.host_pool.plan_backup(entry.device_pool, host, device, io_backend)
+        for copy in copies:
+            copy()
+
+    def _work(
+        self,
+        host_indices: torch.Tensor,
+        device_indices: torch.Tensor,
+        transfers: Sequence[PoolTransfer] | None,
+    ) -> list[tuple[PoolEntry, torch.Tensor, torch.Tensor | None]]:
+        work: list[tuple[PoolEntry, torch.Tensor, torch.Tensor | None]] = [
+            (self.anchor_entry, host_indices, device_indices)
+        ]
+        for transfer in transfers or ():
+            entry = self.get_entry(transfer.name)
+            if entry is self.anchor_entry:
+                raise ValueError(f"pool_transfers must name side pools, not {entry.name}")
+            if transfer.host_indices is not None:
+                work.append((entry, transfer.host_indices, transfer.device_indices))
+        return work
+
+    def resolve_host_transfers(self, sizes: Mapping[str, int]) -> dict[str, torch.Tensor] | None:
+        """Give slots of side pools, `sizes` says how many of which; all of them or None.
+
+        Pools are asked in the order of their names, so that every rank does the same. One that is
+        short is asked to evict once.
+        """
+        found: dict[str, torch.Tensor] = {}
+        for name in sorted(sizes):
+            entry = self.get_entry(name)
+            slots = entry.host_pool.alloc(sizes[name])
+            if slots is None and entry.host_evict_fn is not None:
+                entry.host_evict_fn(sizes[name])
+                slots = entry.host_pool.alloc(sizes[name])
+            if slots is None:
+                self.release_transfers(found)
+                return None
+            found[name] = slots
+        return found
+
+    def release_transfers(self, slots: Mapping[str, torch.Tensor]) -> None:
+        """Release slots that `resolve_host_transfers` gave."""
+        for name in sorted(slots):
+            self.get_pool(name).free(slots[name])
+
+
+def split_hicache_size(host_size: float, device_bytes: Sequence[int]) -> list[float]:
+    """Split a size in GB among pools, in proportion to their bytes on the device.
+
+    The parts are whole bytes and sum to the whole: a size given once must not be taken twice.
+    """
+    total = sum(check_int("device_bytes", size, 0) for size in device_bytes)
+    if total == 0:
+        raise ValueError("device_bytes must hold a pool that has bytes on the device")
+    whole = round(host_size * 1e9)
+    ends = [0]
+    for size in device_bytes:
+        ends.append(ends[-1] + size)
+    return [
+        (whole * stop // total - whole * start // total) / 1e9 for start, stop in pairwise(ends)
+    ]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import torch
 
 from hicache.device_pools import PagedTokenToKVPoolAllocator
+from hicache.host_pools import HostPages
 from hicache.pages import pages_of
 from hicache.storage.base import HiCacheStorage
 from hicache.transfers import LayerDoneCounter, Load, Prefetch, Transfer
@@ -87,6 +88,12 @@ class HiCacheController:
             raise ValueError(
                 f"mem_pool_host: expected pages of {self.page_size} slots as on the device, "
                 f"got {mem_pool_host.page_size}"
+            )
+        self._pages = HostPages(mem_pool_host, self.mem_pool_device)
+        if storage is not None and storage.format.page_bytes != self._pages.page_bytes:
+            raise ValueError(
+                f"storage: expected pages of {self._pages.page_bytes} bytes, "
+                f"got {storage.format.page_bytes}"
             )
         self.io_backend = io_backend
         self.storage = storage
@@ -255,23 +262,14 @@ class HiCacheController:
 
     def _write(self, transfer: Transfer) -> None:
         with self._write_stream.after(transfer.mark):
-            self.mem_pool_host.backup_from_device_all_layer(
-                self.mem_pool_device,
-                transfer.host_indices,
-                transfer.device_indices,
-                self.io_backend,
-            )
+            self._pages.store(transfer.host_indices, transfer.device_indices, self.io_backend)
         self._write_stream.finish()
 
     def _load(self, transfer: Load) -> None:
         with self._load_stream.after(transfer.mark):
             for layer in range(self.mem_pool_device.layer_num):
-                self.mem_pool_host.load_to_device_per_layer(
-                    self.mem_pool_device,
-                    transfer.host_indices,
-                    transfer.device_indices,
-                    layer,
-                    self.io_backend,
+                self._pages.load(
+                    layer, transfer.host_indices, transfer.device_indices, self.io_backend
                 )
                 self._load_stream.finish()
                 transfer.layer_done(layer)
@@ -279,16 +277,15 @@ class HiCacheController:
     def _backup(self, transfer: Transfer) -> None:
         storage = self._need_storage()
         for slot, key in zip(self._first_slots(transfer), transfer.keys, strict=True):
-            page = self.mem_pool_host.get_data_page(slot, flat=True)
-            storage.set(key, page.view(torch.uint8))
+            storage.set(key, self._pages.read(slot))
 
     def _prefetch(self, transfer: Prefetch) -> None:
-        storage, pool = self._need_storage(), self.mem_pool_host
-        page = pool.get_dummy_flat_data_page()
+        storage = self._need_storage()
+        page = torch.empty(self._pages.page_bytes, dtype=torch.uint8)
         for slot, key in zip(self._first_slots(transfer), transfer.keys, strict=True):
-            if transfer.stopped or not storage.get(key, page.view(torch.uint8)):
+            if transfer.stopped or not storage.get(key, page):
                 break
-            pool.set_from_flat_data_page(slot, page, pool.storage_format_tag)
+            self._pages.write(slot, page)
             transfer.advance()
 
     def _end(self, transfer: Transfer, error: BaseException | None) -> None:
@@ -323,7 +320,7 @@ class HiCacheController:
             slots = transfer.arrived()
         elif transfer.error is not None:
             slots = slots[:0]
-        self.stats.moved[transfer.kind] += slots.numel() * self.mem_pool_host.size_per_token
+        self.stats.moved[transfer.kind] += slots.numel() // self.page_size * self._pages.page_bytes
         self.stats.failed[transfer.kind] += transfer.error is not None
 
     def _refuse_in_flight(self, slots: torch.Tensor, books: Counter[int], argument: str) -> None:

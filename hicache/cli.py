@@ -31,12 +31,14 @@ Examples:
   hicache demo --help                 everything about one command
 """
 
-DEMO_HELP = """Serve one prompt from nothing, the device, the host and files, and compare the tokens.
+DEMO_HELP = """Serve one prompt from each tier in turn and compare the tokens.
 
-A small decoder with random weights runs on the CPU. Every run is held to what it should take from
-where: hits and bytes of each tier. A damaged page file is refused and its page computed again. At
-last one byte of a page in host memory is flipped, and the tokens must change: this shows that the
-cache was read. The output is the same each time.
+The tiers are the device, the host and files; before them come runs without any cache.
+
+A small decoder with random weights runs on the CPU. Every run is held to what it should take
+from where: hits and bytes of each tier. A damaged page file is refused and its page computed
+again. At last one byte of a page in host memory is flipped, and the tokens must change: this
+shows that the cache was read. The output is the same each time.
 
 \b
 Examples:
@@ -69,10 +71,11 @@ Exit codes:
 
 
 class Attention(str, Enum):
-    """Kinds of attention."""
+    """Kinds of attention: many heads, latent, or latent and sparse by an indexer."""
 
     MHA = "mha"
     MLA = "mla"
+    DSA = "dsa"
 
 
 class Layout(str, Enum):

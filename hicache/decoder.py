@@ -8,6 +8,7 @@ values are the same, bit for bit, whether it came first, last or alone.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,14 +17,16 @@ from typing import TypeVar
 
 import torch
 
-from hicache.device_pools import KVCache, MHATokenToKVPool, MLATokenToKVPool
+from hicache.device_pools import DSATokenToKVPool, KVCache, MHATokenToKVPool, MLATokenToKVPool
 
+_INDEX_DIM = 128  # what the indexer's keys are quantized by, so the least they can have
 _Pool = TypeVar("_Pool", bound=KVCache)
+Cached = tuple[torch.Tensor, ...]  # tensors whose first dimension is the token
 
 
 @dataclass(frozen=True, slots=True)
 class DecoderConfig:
-    """Sizes of a decoder; `seed` decides its weights, `attention` is `mha` or `mla`."""
+    """Sizes of a decoder; `seed` decides its weights, `attention` is `mha`, `mla` or `dsa`."""
 
     attention: str = "mha"
     layers: int = 3
@@ -32,15 +35,15 @@ class DecoderConfig:
     head_dim: int = 16
     v_head_dim: int = 16
     rope_dim: int = 8
+    chosen: int = 24
     vocabulary: int = 256
     seed: int = 2
 
     @property
     def name(self) -> str:
         """A name that differs for other weights or another architecture."""
-        sizes = (self.layers, self.hidden, self.heads, self.head_dim, self.v_head_dim)
-        shape = "x".join(map(str, (*sizes, self.rope_dim, self.vocabulary)))
-        return f"random-{self.attention}-{shape}-seed{self.seed}"
+        digest = hashlib.blake2b(repr(self).encode(), digest_size=4)
+        return f"random-{self.attention}-{digest.hexdigest()}"
 
 
 class Attention(ABC):
@@ -54,12 +57,12 @@ class Attention(ABC):
         """Cache what `rows` (each of shape (hidden,)) contribute, in `slots`."""
 
     @abstractmethod
-    def read(self, pool: KVCache, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give keys and values at `slots` as float64, waiting for the layer if it is loading."""
+    def read(self, pool: KVCache, slots: torch.Tensor) -> Cached:
+        """Give what lies at `slots` as float64, waiting for the layer if it is loading."""
 
     @abstractmethod
-    def attend(self, row: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-        """Give the attention of one row (hidden,) over all keys and values: (hidden,)."""
+    def attend(self, row: torch.Tensor, cached: Cached) -> torch.Tensor:
+        """Give the attention of one row (hidden,) over what is cached: (hidden,)."""
 
 
 class MultiHeadAttention(Attention):
@@ -81,14 +84,15 @@ class MultiHeadAttention(Attention):
         values = torch.stack([row @ self._value for row in rows]).unflatten(1, (self._heads, -1))
         pool.set_kv_buffer(self.layer_id, slots, keys, values)
 
-    def read(self, pool: KVCache, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def read(self, pool: KVCache, slots: torch.Tensor) -> Cached:
         """Give keys and values (tokens, head_num, dim)."""
         pool = _as(MHATokenToKVPool, pool)
         keys, values = pool.get_key_buffer(self.layer_id), pool.get_value_buffer(self.layer_id)
         return keys[slots].double(), values[slots].double()
 
-    def attend(self, row: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    def attend(self, row: torch.Tensor, cached: Cached) -> torch.Tensor:
         """Attend over keys and values (tokens, head_num, dim)."""
+        keys, values = cached
         query = (row @ self._query).unflatten(0, (self._heads, -1))
         scores = torch.einsum("hd,thd->ht", query, keys) / math.sqrt(query.shape[1])
         mixed = torch.einsum("ht,thd->hd", scores.softmax(dim=1), values)
@@ -112,18 +116,46 @@ class LatentAttention(Attention):
         latent = torch.stack([row @ self._latent for row in rows])
         pool.set_kv_buffer(self.layer_id, slots, latent.unsqueeze(1))
 
-    def read(self, pool: KVCache, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give rows (tokens, 1, kv_cache_dim), and their latent part as values."""
+    def read(self, pool: KVCache, slots: torch.Tensor) -> Cached:
+        """Give rows (tokens, kv_cache_dim)."""
         pool = _as(MLATokenToKVPool, pool)
-        rows = pool.get_key_buffer(self.layer_id)[slots].double()
-        return rows, rows[..., : self._rank]
+        return (pool.get_key_buffer(self.layer_id)[slots].double().squeeze(1),)
 
-    def attend(self, row: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-        """Attend over the one row that all heads share."""
+    def attend(self, row: torch.Tensor, cached: Cached) -> torch.Tensor:
+        """Attend over the rows, which all heads share."""
+        (rows,) = cached
         query = (row @ self._query).unflatten(0, (self._heads, -1))
-        scores = torch.einsum("hd,td->ht", query, keys[:, 0]) / math.sqrt(query.shape[1])
-        mixed = torch.einsum("ht,td->hd", scores.softmax(dim=1), values[:, 0])
+        scores = torch.einsum("hd,td->ht", query, rows) / math.sqrt(query.shape[1])
+        mixed = torch.einsum("ht,td->hd", scores.softmax(dim=1), rows[:, : self._rank])
         return mixed.flatten() @ self._out
+
+
+class SparseAttention(LatentAttention):
+    """Latent attention over the few tokens whose index keys match best."""
+
+    def __init__(self, config: DecoderConfig, layer_id: int, weights: torch.Generator) -> None:
+        super().__init__(config, layer_id, weights)
+        self._chosen = config.chosen
+        self._index_key = _matrix(config.hidden, _INDEX_DIM, weights)
+        self._index_query = _matrix(config.hidden, _INDEX_DIM, weights)
+
+    def write(self, rows: list[torch.Tensor], pool: KVCache, slots: torch.Tensor) -> None:
+        """Cache the latent rows of `rows`, and their index keys."""
+        super().write(rows, pool, slots)
+        keys = torch.stack([row @ self._index_key for row in rows])
+        _as(DSATokenToKVPool, pool).set_index_k(self.layer_id, slots, keys)
+
+    def read(self, pool: KVCache, slots: torch.Tensor) -> Cached:
+        """Give rows (tokens, kv_cache_dim) and index keys (tokens, index_head_dim)."""
+        index = _as(DSATokenToKVPool, pool).get_index_k(self.layer_id, slots)
+        return (*super().read(pool, slots), index.double())
+
+    def attend(self, row: torch.Tensor, cached: Cached) -> torch.Tensor:
+        """Attend over the rows of the chosen tokens."""
+        rows, index = cached
+        scores = index @ (row @ self._index_query)
+        chosen = scores.topk(min(self._chosen, len(scores))).indices.sort().values
+        return super().attend(row, (rows[chosen],))
 
 
 class Decoder:
@@ -133,9 +165,10 @@ class Decoder:
         kinds: dict[str, type[MultiHeadAttention | LatentAttention]] = {
             "mha": MultiHeadAttention,
             "mla": LatentAttention,
+            "dsa": SparseAttention,
         }
         if config.attention not in kinds:
-            raise ValueError(f"attention: expected mha or mla, got {config.attention!r}")
+            raise ValueError(f"attention: expected mha, mla or dsa, got {config.attention!r}")
         self.config = config
         weights = torch.Generator().manual_seed(config.seed)
         wide = 4 * config.hidden
@@ -154,8 +187,9 @@ class Decoder:
     ) -> MHATokenToKVPool | MLATokenToKVPool:
         """Make the device pool that this decoder needs."""
         config = self.config
-        if config.attention == "mla":
-            return MLATokenToKVPool(
+        if config.attention != "mha":
+            kind = DSATokenToKVPool if config.attention == "dsa" else MLATokenToKVPool
+            return kind(
                 size, page_size, dtype, config.v_head_dim, config.rope_dim, config.layers, device
             )
         return MHATokenToKVPool(
@@ -176,18 +210,18 @@ class Decoder:
         `slots` has a slot for every token of the sequence. Those of `tokens`, its last, are
         written; the others are read, layer by layer.
         """
-        cached = slots.numel() - len(tokens)
+        before = slots.numel() - len(tokens)
         rows = [
-            self._embedding[token] + _position(cached + number, self.config.hidden)
+            self._embedding[token] + _position(before + number, self.config.hidden)
             for number, token in enumerate(tokens)
         ]
         for attention, up, down in zip(self._attention, self._up, self._down, strict=True):
             normal = [_normalized(row) for row in rows]
-            attention.write(normal, pool, slots[cached:])
-            keys, values = attention.read(pool, slots)
+            attention.write(normal, pool, slots[before:])
+            cached = attention.read(pool, slots)
             for number, row in enumerate(rows):
-                seen = cached + number + 1
-                mixed = attention.attend(normal[number], keys[:seen], values[:seen])
+                seen = tuple(part[: before + number + 1] for part in cached)
+                mixed = attention.attend(normal[number], seen)
                 middle = row + mixed
                 rows[number] = middle + torch.relu(_normalized(middle) @ up) @ down
         logits = _normalized(rows[-1]) @ self._head

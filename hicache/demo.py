@@ -28,6 +28,7 @@ from hicache.storage.file import HiCacheFile
 
 if TYPE_CHECKING:
     from memory_pool_host import HostKVCache as HostPool
+    from memory_pool_host import HostPoolGroup
 
 PAGE_SIZE = 16
 POOL_PAGES = 16
@@ -87,7 +88,7 @@ class Machine:
     def __init__(self, decoder: Decoder, layout: str, dtype: torch.dtype, folder: Path) -> None:
         device_pool = decoder.device_pool(POOL_PAGES * PAGE_SIZE, PAGE_SIZE, dtype)
         allocator = PagedTokenToKVPoolAllocator(device_pool)
-        self.host: HostPool = host_pool_for(device_pool, layout=layout)
+        self.host: HostPool | HostPoolGroup = host_pool_for(device_pool, layout=layout)
         self.storage = HiCacheFile(folder, PageFormat.of(self.host, decoder.config.name))
         self.controller = HiCacheController(
             allocator, self.host, io_backend=io_backend_for(layout), storage=self.storage
@@ -116,11 +117,9 @@ class Machine:
         """Flip a bit of the first page of a prompt on the host: the top one of an exponent."""
         (node, *_) = self.cache.match_prefix(prompt).nodes
         slot = (node.host.page or 0) * PAGE_SIZE
-        page = self.host.get_data_page(slot)
+        page: torch.Tensor = self.host.get_data_page(slot)
         # Of a number below 1, which so becomes huge but not infinite.
         element = int(((page != 0) & (page.abs() < 1)).nonzero()[0])
-            ((page != 0) & (page.abs() < 1)).nonzero()[0]
-        )  # it becomes huge, not infinite
         page.view(torch.uint8)[(element + 1) * page.element_size() - 1] ^= 0x40
         self.host.set_from_flat_data_page(slot, page)
 
@@ -135,8 +134,8 @@ def demonstrate(
 ) -> Demonstration:
     """Make all runs, with files in `folder`, which should be empty.
 
-    `attention` is `mha` or `mla`, `dtype` the name of a float type of torch. Raises `ValueError`
-    where the host pool refuses the layout, or the host has too little memory.
+    `attention` is `mha`, `mla` or `dsa`, `dtype` the name of a float type of torch. Raises
+    `ValueError` where the host pool refuses the layout, or the host has too little memory.
     """
     script = _Script(Decoder(DecoderConfig(attention=attention)), layout, dtype, folder)
     script.without_cache()

@@ -17,6 +17,7 @@ import torch
 from hicache.pages import page_slots, pages_of
 from hicache.transfers import LayerDoneCounter
 
+_LARGEST_FP8 = torch.finfo(torch.float8_e4m3fn).max
 _STORED_AS_BYTES = (torch.float8_e4m3fn, torch.float8_e5m2)  # few kernels copy them as they are
 
 
@@ -200,6 +201,32 @@ class DSATokenToKVPool(MLATokenToKVPool):
         self.index_k_with_scale_buffer = self._buffers(
             size // page_size + 1, row, dtype=torch.uint8
         )
+
+    def set_index_k(self, layer_id: int, loc: torch.Tensor, index_k: torch.Tensor) -> None:
+        """Write the indexer's keys (len(loc), index_head_dim) of a layer, as fp8 with scales."""
+        keys, scales = self._index_parts(self._layer(layer_id, wait=False))
+        blocks = index_k.unflatten(1, (-1, self.quant_block_size))
+        scale = (blocks.abs().amax(2) / _LARGEST_FP8).clamp_min(1e-12).float()
+        page, offset = loc // self.page_size, loc % self.page_size
+        quantized = (blocks / scale[..., None]).to(torch.float8_e4m3fn)
+        keys[page, offset] = quantized.view(torch.uint8).flatten(1)
+        scales[page, offset] = scale.view(torch.uint8)
+
+    def get_index_k(self, layer_id: int, loc: torch.Tensor) -> torch.Tensor:
+        """Give the indexer's keys at `loc` as float32, once they are loaded."""
+        keys, scales = self._index_parts(self._layer(layer_id, wait=True))
+        page, offset = loc // self.page_size, loc % self.page_size
+        blocks = keys[page, offset].unflatten(1, (-1, self.quant_block_size))
+        scale = scales[page, offset].view(torch.float32)
+        index_k: torch.Tensor = blocks.view(torch.float8_e4m3fn).float() * scale[..., None]
+        return index_k.flatten(1)
+
+    def _index_parts(self, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """View a layer's keys as (pages, page_size, bytes), and its scales likewise."""
+        pages = self.index_k_with_scale_buffer[layer]
+        split = self.page_size * self.index_head_dim
+        of_page = (self.page_size, -1)
+        return pages[:, :split].unflatten(1, of_page), pages[:, split:].unflatten(1, of_page)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from hicache.host_pools import HostPages
+
 if TYPE_CHECKING:
-    from memory_pool_host import HostKVCache
+    from memory_pool_host import HostKVCache, HostPoolGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +37,14 @@ class PageFormat:
     shard: str = ""
 
     @classmethod
-    def of(cls, pool: HostKVCache, model: str, shard: str = "") -> PageFormat:
-        """Give the format of a host pool's pages.
+    def of(cls, host: HostKVCache | HostPoolGroup, model: str, shard: str = "") -> PageFormat:
+        """Give the format of the pages of a host pool or group.
 
         Its `pool` is the pool's own tag: family, layout, page size, layers and rows. Its `dtype`
         is the device pool's, since two kinds of fp8 are stored as the same kind of bytes.
         """
-        page = pool.get_dummy_flat_data_page()
-        return cls(
-            model=model,
-            pool=pool.storage_format_tag,
-            dtype=str(pool.device_pool.dtype),
-            page_bytes=page.numel() * page.element_size(),
-            shard=shard,
-        )
+        pages = HostPages(host, host.device_pool)
+        return cls(model, pages.tag, str(host.device_pool.dtype), pages.page_bytes, shard)
 
     @property
     def digest(self) -> bytes:

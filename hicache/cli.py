@@ -33,8 +33,6 @@ Examples:
 
 DEMO_HELP = """Serve one prompt from each tier in turn and compare the tokens.
 
-The tiers are the device, the host and files; before them come runs without any cache.
-
 A small decoder with random weights runs on the CPU. Every run is held to what it should take
 from where: hits and bytes of each tier. A damaged page file is refused and its page computed
 again. At last one byte of a page in host memory is flipped, and the tokens must change: this

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import torch
 from memory_pool_host import MHATokenToKVPoolHost as HostPool
+from numpy.typing import NDArray
 
 from hicache.cache_controller import HiCacheController
 from hicache.device_pools import MHATokenToKVPool, PagedTokenToKVPoolAllocator
@@ -108,6 +111,10 @@ class Rig:
             **{"worker": self._worker, **options},
         )
         self.cache = HiRadixCache(self.controller)
+        self._rows = {
+            tier: [[layer.numpy() for layer in part] for part in (pool.k_buffer, pool.v_buffer)]
+            for tier, pool in (("device", self.device), ("host", self.host))
+        }
 
     def _worker(self, name: str, handle: Any, ended: Any) -> HandWorker[Any]:
         worker: HandWorker[Any] = HandWorker(name, handle, ended)
@@ -125,12 +132,14 @@ class Rig:
             self.run_all()
             self.cache.poll()
 
-    def fill(self, tokens: Sequence[int], slots: torch.Tensor) -> None:
-        """Write what a model would: rows that depend on all tokens up to each."""
-        for place, slot in enumerate(slots.tolist()):
+    def fill(self, tokens: Sequence[int], slots: torch.Tensor, first: int = 0) -> None:
+        """Write what a model would for tokens from `first` on: rows that depend on all before."""
+        for start in range(first, len(tokens), self.page_size):
+            rows = page_content(tuple(tokens[: start + self.page_size]), self.page_size)
+            here = slots[start : start + self.page_size]
             for layer in range(LAYERS):
-                for part, buffer in enumerate((self.device.k_buffer, self.device.v_buffer)):
-                    buffer[layer][slot] = content(tokens[: place + 1], layer, part)
+                self.device.k_buffer[layer][here] = torch.from_numpy(rows[0, layer])
+                self.device.v_buffer[layer][here] = torch.from_numpy(rows[1, layer])
 
     def compute(self, tokens: Sequence[int]) -> torch.Tensor:
         """Allocate device pages for tokens, and fill them."""
@@ -144,22 +153,23 @@ class Rig:
         self.cache.insert(tokens, self.compute(tokens))
         self.settle()
 
-    def is_right(self, buffers: Any, tokens: Sequence[int], page: int) -> bool:
-        """Whether a page holds the last tokens: `buffers` is the device's or the host's pool."""
-        first = len(tokens) - self.page_size
-        for offset in range(self.page_size):
-            slot, seen = page * self.page_size + offset, tokens[: first + offset + 1]
-            for layer in range(LAYERS):
-                for part, rows in enumerate((buffers.k_buffer, buffers.v_buffer)):
-                    if not (rows[layer][slot] == content(seen, layer, part)).all():
-                        return False
-        return True
+    def is_right(self, tier: str, tokens: tuple[int, ...], page: int) -> bool:
+        """Whether a page of `device` or `host` holds the last tokens of `tokens`."""
+        rows = slice(page * self.page_size, (page + 1) * self.page_size)
+        buffers = self._rows[tier]
+        found = np.stack([[layer[rows] for layer in part] for part in buffers])
+        return np.array_equal(found, page_content(tokens, self.page_size))
 
 
-def content(tokens: Sequence[int], layer: int, part: int) -> torch.Tensor:
-    """Give the row of the last token: it differs for other tokens, layers, keys and values."""
-    seed = zlib.crc32(repr((list(tokens), layer, part)).encode()) % 2**20
-    return torch.arange(seed, seed + HEADS * DIM, dtype=torch.float32).view(HEADS, DIM)
+@functools.cache
+def page_content(tokens: tuple[int, ...], page_size: int) -> NDArray[np.float32]:
+    """Give the rows of the last page: (2, LAYERS, page_size, HEADS, DIM), keys then values.
+
+    They differ for other tokens, also for others before the page, and for each layer and part.
+    """
+    seed = zlib.crc32(repr(tokens).encode())
+    values = np.random.default_rng(seed).random((2, LAYERS, page_size, HEADS, DIM))
+    return values.astype(np.float32)
 
 
 def path_tokens(node: TreeNode) -> tuple[int, ...]:

@@ -1226,7 +1226,7 @@ class HostKVCache(HostBufferPool):
             if not 0 <= value < math.inf:
                 raise ValueError(f"{name} must be at least 0 and finite, not {value}")
         if host_size:
-            wanted = int(host_size * 1e9) // self.size_per_token
+            wanted = round(host_size * 1e9) // self.size_per_token
         else:
             wanted = int(self.device_pool.size * ratio)
         if wanted < 1:
@@ -1576,7 +1576,10 @@ class MambaDevicePool(Protocol):
     size: int
     device: Any  # a torch.device, or the name of one
     num_mamba_layers: int
-    mamba_cache: MambaCache
+
+    @property
+    def mamba_cache(self) -> MambaCache:
+        """The states of all layers."""
 
 
 class MambaPoolHost(HostKVCache):

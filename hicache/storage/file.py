@@ -77,11 +77,9 @@ class HiCacheFile(HiCacheStorage):
         return True
 
     def set(self, key: str, page: torch.Tensor) -> None:
-        """Keep `page`, unless its file is there: the same key and format means the same bytes."""
+        """Keep `page`, also where there is a file: it is set since it was not found to be good."""
         self._check(page, "page")
-        path = self.path(key)
-        if not self.exists(key):
-            self._write(path, encode(key, self.format.digest, page.numpy().tobytes()))
+        self._write(self.path(key), encode(key, self.format.digest, page.numpy().tobytes()))
 
     def exists(self, key: str) -> bool:
         """Whether there is a file of the right size."""
@@ -100,7 +98,7 @@ class HiCacheFile(HiCacheStorage):
         logger.warning("%s is refused: %s", path, fault)
         with self._lock:
             self.refused += 1
-        # Else it would stay for good, since what exists is not written again.
+        # Else `exists` would go on to promise it.
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
 

@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
-from memory_pool_host import MHATokenToKVPoolHost as HostPool
 from numpy.typing import NDArray
 
 from hicache.cache_controller import HiCacheController
@@ -19,6 +18,7 @@ from hicache.radix_tree import HiRadixCache, TreeNode
 from hicache.storage.base import HiCacheStorage, PageFormat
 from hicache.transfers import Transfer
 from hicache.workers import Closed
+from memory_pool_host import MHATokenToKVPoolHost as HostPool
 
 LAYERS, HEADS, DIM = 2, 1, 4
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
-import memory_pool_host
 import pytest
 import torch
 
+import memory_pool_host
 from hicache.cache_controller import HiCacheController
 from hicache.device_pools import DSATokenToKVPool, PagedTokenToKVPoolAllocator
 from hicache.host_pools import host_pool_for

@@ -123,12 +123,16 @@ class TestDamage:
         assert read(storage, SECOND) is None
         assert storage.refused == 2
 
-    def test_what_was_refused_is_written_again(self, storage: HiCacheFile) -> None:
+    def test_a_bad_file_is_removed_when_it_is_read_and_replaced_when_it_is_set(
+        self, storage: HiCacheFile
+    ) -> None:
         path = storage.path(FIRST)
         whole = path.read_bytes()
         path.write_bytes(whole[:-1] + b"?")
-        storage.set(FIRST, page(1))  # the file exists, and nobody has looked at it yet
+        assert storage.exists(FIRST)
         assert read(storage, FIRST) is None
+        assert not storage.exists(FIRST)
+        path.write_bytes(whole[:-1] + b"?")
         storage.set(FIRST, page(1))
         assert path.read_bytes() == whole
 

@@ -11,11 +11,12 @@ Every transfer comes back once from `finished`, well or failed. Until then its p
 
 from __future__ import annotations
 
+import logging
 import queue
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -25,9 +26,9 @@ from hicache.pages import pages_of
 from hicache.storage.base import HiCacheStorage
 from hicache.transfers import LayerDoneCounter, Load, Prefetch, Transfer
 from hicache.workers import Closed, CopyStream, Worker
+from memory_pool_host import HostKVCache, HostPoolGroup
 
-if TYPE_CHECKING:
-    from memory_pool_host import HostKVCache, HostPoolGroup
+logger = logging.getLogger(__name__)
 
 
 _Kind = TypeVar("_Kind", bound=Transfer)
@@ -157,6 +158,16 @@ class HiCacheController:
             raise ValueError(f"keys: expected one for each of {len(pages)} pages, got {len(keys)}")
         backup = Transfer("backup", host_indices, keys=keys, tag=tag)
         return self._start(self._backuper, backup)
+
+    def count_stored(self, keys: Sequence[str]) -> int:
+        """Give how many of `keys`, counted from the first, storage has; none if it fails."""
+        storage = self._need_storage()
+        try:
+            return storage.batch_exists(keys)
+        except OSError as error:
+            logger.warning("storage cannot be asked for pages", exc_info=error)
+            self.stats.failed["prefetch"] += 1
+            return 0
 
     def prefetch(self, keys: Sequence[str], tag: Any = None) -> Prefetch | None:
         """Start to bring the pages `keys` to the host, in order, up to the first that is missing.

@@ -183,15 +183,13 @@ class Decoder:
         self._down = [_matrix(wide, config.hidden, weights) for _ in range(config.layers)]
 
     def device_pool(
-        self, size: int, page_size: int, dtype: torch.dtype, device: str = "cpu"
+        self, size: int, page_size: int, dtype: torch.dtype
     ) -> MHATokenToKVPool | MLATokenToKVPool:
-        """Make the device pool that this decoder needs."""
+        """Make the device pool that this decoder needs, on the CPU."""
         config = self.config
         if config.attention != "mha":
             kind = DSATokenToKVPool if config.attention == "dsa" else MLATokenToKVPool
-            return kind(
-                size, page_size, dtype, config.v_head_dim, config.rope_dim, config.layers, device
-            )
+            return kind(size, page_size, dtype, config.v_head_dim, config.rope_dim, config.layers)
         return MHATokenToKVPool(
             size,
             page_size,
@@ -199,7 +197,6 @@ class Decoder:
             config.heads,
             config.head_dim,
             config.layers,
-            device,
             v_head_dim=config.v_head_dim,
         )
 

@@ -76,7 +76,7 @@ class KVCache:
         return [torch.zeros(shape, dtype=kind, device=self.device) for _ in range(self.layer_num)]
 
     def _stored(self, rows: torch.Tensor) -> torch.Tensor:
-        return rows.to(self.dtype).view(self.store_dtype)
+        return rows.to(self.device, self.dtype).view(self.store_dtype)
 
 
 class MHATokenToKVPool(KVCache):
@@ -229,7 +229,7 @@ class DSATokenToKVPool(MLATokenToKVPool):
         return pages[:, :split].unflatten(1, of_page), pages[:, split:].unflatten(1, of_page)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MambaState:
     """States of all layers: `conv` (layers, size + 1, *shape) each, `temporal` likewise."""
 

@@ -215,7 +215,7 @@ class HiRadixCache:
                 f"tokens: expected one for each of {device_indices.numel()} slots, "
                 f"got {len(tokens)}"
             )
-        self.poll()
+        self.poll()  # what has ended since may be evicted again, and so make room for backups
         self._clock += 1
         node, new = self.root, []
         spare: list[int] = []
@@ -276,14 +276,13 @@ class HiRadixCache:
         None if storage has nothing of it, or the host no room. The pages join the tree when
         `poll` takes the prefetch back, if the path above them is still there.
         """
-        storage = self.controller.storage
-        if storage is None:
+        if self.controller.storage is None:
             return None
         path = self.match_prefix(tokens)
         above = len(path.nodes)
         parent = path.nodes[-1].key if path.nodes else ""
         keys = page_keys(tokens[above * self.page_size :], self.page_size, parent)
-        keys = keys[: storage.batch_exists(keys)]
+        keys = keys[: self.controller.count_stored(keys)]
         if not keys:
             return None
         short = len(keys) * self.page_size - self.controller.mem_pool_host.available_size()
@@ -341,6 +340,8 @@ class HiRadixCache:
 
     def _write_through(self, nodes: list[TreeNode]) -> None:
         """Start to back up nodes on the device, as many as the host has or can make room for."""
+        if self.controller.is_closed:
+            return
         nodes = [node for node in nodes if not node.backed_up and not node.backing_up]
         pool = self.controller.mem_pool_host
         short = len(nodes) * self.page_size - pool.available_size()

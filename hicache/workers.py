@@ -58,10 +58,9 @@ class Worker(Generic[_Kind]):
 
     def _run(self) -> None:
         while (transfer := self._queue.get()) is not None:
-            self.carry_out(transfer)
+            self._carry_out(transfer)
 
-    def carry_out(self, transfer: _Kind) -> None:
-        """Handle one transfer and tell of its end."""
+    def _carry_out(self, transfer: _Kind) -> None:
         error: BaseException | None = None
         try:
             if self._closed.is_set():

@@ -108,7 +108,12 @@ class TestLayers:
         counter.attach([here, coming])
         here.layer_done(0)
         passed = threading.Event()
-        waiting = threading.Thread(target=lambda: (counter.wait_until(0), passed.set()))
+
+        def wait() -> None:
+            counter.wait_until(0)
+            passed.set()
+
+        waiting = threading.Thread(target=wait)
         waiting.start()
         assert not passed.wait(0.05)
         coming.layer_done(0)

@@ -4,6 +4,7 @@ import dataclasses
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -111,6 +112,11 @@ class TestCommand:
         captured = capfd.readouterr()
         assert words in captured.err
         assert captured.out == ""
+
+    def test_too_little_memory_is_said(self, capfd: pytest.CaptureFixture[str]) -> None:
+        with mock.patch("memory_pool_host.available_host_bytes", return_value=1000):
+            assert cli.run(["demo"]) == 2
+        assert "Not enough host memory available" in capfd.readouterr().err
 
     @pytest.mark.parametrize("command", ["demo", "check"])
     def test_help_shows_examples_and_exit_codes(

@@ -11,9 +11,10 @@ from unittest import mock
 import pytest
 import torch
 
+import memory_pool_host as pools
 from hicache.cache_controller import HiCacheController
 from hicache.decoder import Decoder, DecoderConfig
-from hicache.device_pools import PagedTokenToKVPoolAllocator
+from hicache.device_pools import MHATokenToKVPool, PagedTokenToKVPoolAllocator
 from hicache.engine import Engine, OutOfPages
 from hicache.host_pools import host_pool_for, io_backend_for
 from hicache.radix_tree import HiRadixCache
@@ -49,8 +50,11 @@ class Machine:
     ) -> None:
         pool = decoder.device_pool(pages * PAGE, PAGE, dtype)
         self.allocator = PagedTokenToKVPoolAllocator(pool)
-        self.host = host_pool_for(pool, layout=layout, ratio=ratio)
-        self.storage = folder and HiCacheFile(folder, PageFormat.of(self.host, decoder.config.name))
+        self.host: pools.HostKVCache | pools.HostPoolGroup = host_pool_for(
+            pool, layout=layout, ratio=ratio
+        )
+        page_format = PageFormat.of(self.host, decoder.config.name)
+        self.storage = None if folder is None else HiCacheFile(folder, page_format)
         self.controller = HiCacheController(
             self.allocator, self.host, io_backend=io_backend_for(layout), storage=self.storage
         )
@@ -285,7 +289,9 @@ class TestDecoder:
             for step in steps:
                 decoder.forward(PROMPT[done : done + step], pool, slots[: done + step])
                 done += step
-            return getattr(pool, "kv_buffer", None) or [*pool.k_buffer, *pool.v_buffer]
+            if isinstance(pool, MHATokenToKVPool):
+                return [*pool.k_buffer, *pool.v_buffer]
+            return pool.kv_buffer
 
         whole, parts = rows([14]), rows([1, 6, 4, 3])
         assert all(map(torch.equal, whole, parts))

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 import torch
 
-import memory_pool_host as pools
 from hicache.transfers import TransferError
 from hicache.workers import Worker
 from tests.hicache.rig import Rig, path_tokens
@@ -105,6 +106,13 @@ class TestBackup:
         rig.settle()
         assert rig.cache.evict_host(2) == 2
 
+    def test_after_closing_pages_stay_on_the_device_alone(self, rig: Rig) -> None:
+        rig.controller.close()
+        assert rig.cache.insert(A, rig.compute(A)) == 1
+        assert rig.controller.open_transfers == 0
+        assert rig.cache.evict(2) == 2
+        assert rig.allocator.available_size() == rig.allocator.size
+
 
 class TestEviction:
     def test_leaves_go_first_and_the_oldest_of_them(self, rig: Rig) -> None:
@@ -138,6 +146,36 @@ class TestEviction:
         assert rig.cache.evict(2) == 2
         assert not list(rig.cache.nodes())
         assert rig.host.available_size() == rig.host.size
+
+    def test_but_not_while_something_below_is_in_flight(self, rig: Rig) -> None:
+        rig.cache.insert(A, rig.compute(A))
+        rig.workers["write"].run(failing=True)
+        rig.cache.poll()
+        rig.cache.insert(A + B, rig.compute(A + B))
+        rig.workers["write"].run()
+        rig.cache.poll()
+        assert rig.cache.evict(2) == 2
+        assert on(rig, "host") == {(1, 1, 2, 2)}, "its backup to storage is pending"
+        assert rig.cache.evict(2) == 0
+        rig.settle()
+        assert rig.cache.evict(2) == 2
+        assert not list(rig.cache.nodes())
+
+    def test_a_host_page_stays_while_pages_below_it_lie_on_the_device(self, rig: Rig) -> None:
+        rig.add(A)
+        rig.cache.evict(2)
+        match = rig.cache.match_prefix(A)
+        rig.cache.lock(match)
+        rig.cache.load_back(match)
+        rig.cache.unlock(match)
+        rig.cache.insert(A + B, rig.compute(A + B))  # by a request that computed both
+        rig.workers["load"].run(failing=True)
+        rig.workers["write"].run(failing=True)
+        rig.cache.poll()
+        assert (on(rig, "device"), on(rig, "host")) == ({(1, 1, 2, 2)}, {(1, 1)})
+        assert rig.cache.evict_host(2) == 0
+        assert rig.cache.evict(2) == 2
+        assert rig.cache.evict_host(2) == 2
 
     def test_a_page_on_both_tiers_may_lose_its_backup(self, rig: Rig) -> None:
         rig.add(A)
@@ -284,12 +322,20 @@ class TestPrefetching:
     def test_there_is_none_for(self, stored: Rig, tokens: list[int]) -> None:
         assert stored.cache.prefetch(tokens) is None
 
+    def test_there_is_none_while_storage_cannot_be_asked(self, stored: Rig) -> None:
+        assert stored.storage is not None
+        with mock.patch.object(stored.storage, "batch_exists", side_effect=OSError(5, "I/O error")):
+            assert stored.cache.prefetch(A) is None
+        assert stored.controller.stats.failed["prefetch"] == 1
+        assert stored.cache.prefetch(A) is not None
+
     def test_there_is_none_without_storage(self) -> None:
         assert Rig(storage=False).cache.prefetch(A) is None
 
 
 def test_a_pool_with_too_little_memory_is_refused_before_anything_is_made() -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pools, "HICACHE_HOST_MEMORY_RESERVE_BYTES", 2**62)
-        with pytest.raises(ValueError, match="Not enough host memory"):
-            Rig()
+    with (
+        mock.patch("memory_pool_host.HICACHE_HOST_MEMORY_RESERVE_BYTES", 2**62),
+        pytest.raises(ValueError, match="Not enough host memory"),
+    ):
+        Rig()

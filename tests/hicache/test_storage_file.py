@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
@@ -51,6 +51,13 @@ class TestPages:
             found = read(storage, key)
             assert found is not None
             assert torch.equal(found, page(number))
+
+    def test_it_is_read_into_memory_that_other_processes_share(self, storage: HiCacheFile) -> None:
+        from memory_pool_host import get_allocator_from_storage
+
+        target = get_allocator_from_storage("shm").allocate((64,), torch.uint8)
+        assert storage.get(SECOND, target)
+        assert torch.equal(target, page(2))
 
     def test_what_was_not_set_is_a_miss(self, storage: HiCacheFile) -> None:
         (other,) = page_keys([9, 9], 2)
@@ -142,7 +149,7 @@ class TestDamage:
         ids=lambda change: next(iter(change)),
     )
     def test_another_format_neither_sees_nor_believes_the_page(
-        self, storage: HiCacheFile, tmp_path: Path, change: dict[str, str]
+        self, storage: HiCacheFile, tmp_path: Path, change: dict[str, Any]
     ) -> None:
         other = HiCacheFile(tmp_path, dataclasses.replace(FORMAT, **change))
         assert read(other, FIRST) is None
@@ -160,12 +167,11 @@ class TestFormat:
         assert len({found.page_bytes for found in formats}) == 1
 
     def test_it_tells_two_kinds_of_fp8_apart_that_are_stored_alike(self) -> None:
-        host = Rig().host
-        assert isinstance(host.device_pool.dtype, torch.dtype)
-        host.device_pool.dtype = torch.float8_e4m3fn
-        one = PageFormat.of(host, "m")
-        host.device_pool.dtype = torch.float8_e5m2
-        assert PageFormat.of(host, "m").digest != one.digest
+        rig = Rig()
+        rig.device.dtype = torch.float8_e4m3fn
+        one = PageFormat.of(rig.host, "m")
+        rig.device.dtype = torch.float8_e5m2
+        assert PageFormat.of(rig.host, "m").digest != one.digest
 
     def test_it_is_the_same_for_every_rank_unless_a_shard_is_named(self) -> None:
         host: memory_pool_host.HostKVCache = Rig().host

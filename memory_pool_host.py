@@ -2243,17 +2243,21 @@ class HostPoolGroup:
         short is asked to evict once.
         """
         found: dict[str, torch.Tensor] = {}
-        for name in sorted(sizes):
-            entry = self.get_entry(name)
-            slots = entry.host_pool.alloc(sizes[name])
-            if slots is None and entry.host_evict_fn is not None:
-                entry.host_evict_fn(sizes[name])
+        try:
+            for name in sorted(sizes):
+                entry = self.get_entry(name)
                 slots = entry.host_pool.alloc(sizes[name])
-            if slots is None:
+                if slots is None and entry.host_evict_fn is not None:
+                    entry.host_evict_fn(sizes[name])
+                    slots = entry.host_pool.alloc(sizes[name])
+                if slots is None:
+                    break
+                found[name] = slots
+        finally:
+            whole = len(found) == len(sizes)
+            if not whole:
                 self.release_transfers(found)
-                return None
-            found[name] = slots
-        return found
+        return found if whole else None
 
     def release_transfers(self, slots: Mapping[str, torch.Tensor]) -> None:
         """Release slots that `resolve_host_transfers` gave."""

@@ -509,8 +509,11 @@ def _group_headroom(folder: Path, files: _CgroupFiles) -> int | None:
     stat = folder / "memory.stat"
     fields = dict(line.split() for line in stat.read_text().splitlines()) if stat.exists() else {}
     cache = int(fields.get(files.cache, 0))
-    promises = (_read_bytes(child) or 0 for child in folder.glob("*/memory.min"))
-    return max(0, limit - used + max(0, cache - sum(promises)))
+    kept = 0
+    for child in folder.glob("*/memory.min"):
+        promise = _read_bytes(child)
+        kept += cache if promise is None else promise
+    return max(0, limit - used + max(0, cache - kept))
 
 
 def _read_bytes(path: Path) -> int | None:
@@ -968,11 +971,17 @@ class HostBufferPool(HostSlotPool, ABC):
         self.pin_memory = pin_memory
         self.device = check_choice("device", device, ("cpu",))
 
-    def _take_memory(
-        self, requested: int, device_type: str | torch.device, allocator_type: str
+    def __init__(
+        self,
+        size: int,
+        page_size: int,
+        requested: int,
+        device_type: str | torch.device,
+        allocator_type: str,
     ) -> None:
-        """Check that there is memory, and allocate the buffers; all or nothing."""
+        """Make `size` slots, and buffers of `requested` bytes if the host has them; or neither."""
         check_host_memory(requested, HICACHE_HOST_MEMORY_RESERVE_BYTES)
+        super().__init__(size, page_size, self.layout)
         self.memory = HostMemory(device_type, allocator_type, self.device, self.pin_memory)
         self.allocator = self.memory.allocator
         try:
@@ -1201,14 +1210,16 @@ class HostKVCache(HostBufferPool):
         self.size_per_token = self.get_size_per_token()
         wanted = self._wanted_slots(host_to_device_ratio, host_size)
         wanted = sync_fixed_hicache_size(wanted, host_size, pipeline_group)
-        super().__init__(round_up(wanted, page_size), page_size, layout)
-        if self.size < device_pool.size:
+        size = round_up(wanted, page_size)
+        super().__init__(
+            size, page_size, size * self.size_per_token, device_pool.device, allocator_type
+        )
+        if size < device_pool.size:
             logger.warning(
                 "The host pool has %d slots, fewer than the device pool's %d",
-                self.size,
+                size,
                 device_pool.size,
             )
-        self._take_memory(self.size * self.size_per_token, device_pool.device, allocator_type)
 
     def _set_device_traits(self) -> None:
         self.dtype = self.device_pool.store_dtype
@@ -1692,8 +1703,9 @@ class MHATokenToKOnlyPoolHost(SharedSlotPool):
         self.layer_num = device_pool.layer_num
         self.head_num, self.head_dim = device_pool.head_num, device_pool.head_dim
         self.size_per_token = self.get_ksize_per_token()
-        super().__init__(anchor_host.size, anchor_host.page_size, layout)
-        self._take_memory(self.size * self.size_per_token, device_pool.device, allocator_type)
+        size = anchor_host.size
+        requested = size * self.size_per_token
+        super().__init__(size, anchor_host.page_size, requested, device_pool.device, allocator_type)
 
     def get_ksize_per_token(self) -> int:
         """Give the bytes that the keys of one slot need."""
@@ -1851,9 +1863,11 @@ class _DeepSeekV4PagePool(HostBufferPool):
         self.layer_num = self.end_layer = len(self.device_buffers)
         page_bytes = self.item_bytes * self.layer_num
         self.size_per_token = round_up(page_bytes, page_size) // page_size
-        HostSlotPool.__init__(self, num_host_pages * page_size, page_size, self.layout)
         device_type = self.device_buffers[0].device
-        self._take_memory(num_host_pages * page_bytes, device_type, allocator_type)
+        requested = num_host_pages * page_bytes
+        HostBufferPool.__init__(
+            self, num_host_pages * page_size, page_size, requested, device_type, allocator_type
+        )
 
     def init_kv_buffer(self) -> torch.Tensor | list[torch.Tensor]:
         """Allocate the pages of all layers."""
@@ -2024,9 +2038,10 @@ class DSAIndexerPoolHost(SharedSlotPool):
                 f"{self.index_head_dim}"
             )
         self.size_per_token = self.get_size_per_token()
-        super().__init__(anchor_host.size, anchor_host.page_size, layout)
+        size = anchor_host.size
+        requested = size * self.size_per_token
+        super().__init__(size, anchor_host.page_size, requested, device_pool.device, allocator_type)
         self.indexer_page_num = self.page_num
-        self._take_memory(self.size * self.size_per_token, device_pool.device, allocator_type)
 
     def get_size_per_token(self) -> int:
         """Give the bytes that one slot needs: a key and its scales in every layer."""
@@ -2228,17 +2243,21 @@ class HostPoolGroup:
         short is asked to evict once.
         """
         found: dict[str, torch.Tensor] = {}
-        for name in sorted(sizes):
-            entry = self.get_entry(name)
-            slots = entry.host_pool.alloc(sizes[name])
-            if slots is None and entry.host_evict_fn is not None:
-                entry.host_evict_fn(sizes[name])
+        try:
+            for name in sorted(sizes):
+                entry = self.get_entry(name)
                 slots = entry.host_pool.alloc(sizes[name])
-            if slots is None:
+                if slots is None and entry.host_evict_fn is not None:
+                    entry.host_evict_fn(sizes[name])
+                    slots = entry.host_pool.alloc(sizes[name])
+                if slots is None:
+                    break
+                found[name] = slots
+        finally:
+            whole = len(found) == len(sizes)
+            if not whole:
                 self.release_transfers(found)
-                return None
-            found[name] = slots
-        return found
+        return found if whole else None
 
     def release_transfers(self, slots: Mapping[str, torch.Tensor]) -> None:
         """Release slots that `resolve_host_transfers` gave."""

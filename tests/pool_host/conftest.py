@@ -21,13 +21,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.fixture(scope="package", autouse=True)
-def small_machine() -> Iterator[None]:
-    """Run on machines with less memory than the reserve, and on one thread beside other tests."""
+def small_machine() -> Iterator[int]:
+    """Run on machines with less memory than the reserve, which this gives, and on one thread."""
     import torch
+
+    from memory_pool_host import HICACHE_HOST_MEMORY_RESERVE_BYTES
 
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("memory_pool_host.HICACHE_HOST_MEMORY_RESERVE_BYTES", 0)
         patch.delenv("SGLANG_HUGEPAGE_SIZE", raising=False)
         patch.delenv("LOCAL_WORLD_SIZE", raising=False)
-        yield
+        yield HICACHE_HOST_MEMORY_RESERVE_BYTES

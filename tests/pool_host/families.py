@@ -100,7 +100,7 @@ def make_mha(
     *,
     layers: int = 3,
     pages: int = 5,
-    device: str = "cpu",
+    on: str = "cpu",
     host_class: type[MHATokenToKVPoolHost] = MHATokenToKVPoolHost,
     **options: Any,
 ) -> Case:
@@ -111,7 +111,7 @@ def make_mha(
         page_size=page_size,
         layer_num=layers,
         dtype=dtype,
-        device=device,
+        device=on,
     )
     host = host_class(pool, ratio, 0, page_size, layout, **options)
     buffers = [(layout, host.k_buffer), (layout, host.v_buffer)]
@@ -129,7 +129,7 @@ def make_asymmetric(
     *,
     layers: int = 3,
     pages: int = 5,
-    device: str = "cpu",
+    on: str = "cpu",
     **options: Any,
 ) -> Case:
     size, ratio = sizes(page_size, pages)
@@ -140,7 +140,7 @@ def make_asymmetric(
         page_size=page_size,
         layer_num=layers,
         dtype=dtype,
-        device=device,
+        device=on,
     )
     host = AsymmetricMHATokenToKVPoolHost(pool, ratio, 0, page_size, layout, **options)
     buffers = [(layout, host.k_buffer), (layout, host.v_buffer)]
@@ -154,7 +154,7 @@ def make_k_only(
     *,
     layers: int = 3,
     pages: int = 5,
-    device: str = "cpu",
+    on: str = "cpu",
     **options: Any,
 ) -> Case:
     anchor = make_mha("layer_first", page_size, pages=pages)
@@ -166,7 +166,7 @@ def make_k_only(
         page_size=page_size,
         layer_num=layers,
         dtype=dtype,
-        device=device,
+        device=on,
     )
     host = MHATokenToKOnlyPoolHost(pool, anchor.host, layout, **options)
     return Case(host, pool, [pool.k_buffer], [(layout, host.k_buffer)])
@@ -179,7 +179,7 @@ def make_mla(
     *,
     layers: int = 3,
     pages: int = 5,
-    device: str = "cpu",
+    on: str = "cpu",
     **options: Any,
 ) -> Case:
     size, ratio = sizes(page_size, pages)
@@ -190,7 +190,7 @@ def make_mla(
         page_size=page_size,
         layer_num=layers,
         dtype=dtype,
-        device=device,
+        device=on,
     )
     host = MLATokenToKVPoolHost(
         pool, ratio, 0, page_size, layout, override_kv_cache_dim=packed, **options
@@ -205,13 +205,13 @@ def make_mamba(
     *,
     layers: int = 3,
     pages: int = 5,
-    device: str = "cpu",
+    on: str = "cpu",
     temporal: tuple[int, ...] = (2, 4),
     **options: Any,
 ) -> Case:
     assert page_size == 1
     size, ratio = sizes(page_size, pages)
-    pool = MambaPool(size=size, layer_num=layers, dtype=dtype, temporal=temporal, device=device)
+    pool = MambaPool(size=size, layer_num=layers, dtype=dtype, temporal=temporal, device=on)
     host = MambaPoolHost(pool, ratio, 0, layout=layout, **options)
     cache = pool.mamba_cache
     name = "layer_first" if layout == "layer_first" else "page_first_direct"
@@ -230,11 +230,11 @@ def make_indexer(
     *,
     layers: int = 3,
     pages: int = 5,
-    device: str = "cpu",
+    on: str = "cpu",
     **options: Any,
 ) -> Case:
     assert dtype == torch.uint8
-    anchor = make_mla("layer_first", page_size, layers=layers, pages=pages, device=device)
+    anchor = make_mla("layer_first", page_size, layers=layers, pages=pages, on=on)
     host = DSAIndexerPoolHost(anchor.device, anchor.host, layout, **options)
     name = "layer_first" if layout == "layer_first" else "page_first_direct"
     return Case(
@@ -253,12 +253,12 @@ def make_paged(
     *,
     layers: int = 3,
     pages: int = 5,
-    device: str = "cpu",
+    on: str = "cpu",
     **options: Any,
 ) -> Case:
     assert dtype == torch.uint8
     shape = (DEVICE_PAGES, 16 * page_size)
-    buffers = [numbered(shape, dtype, 1 + 10000 * n).to(device) for n in range(layers)]
+    buffers = [numbered(shape, dtype, 1 + 10000 * n).to(on) for n in range(layers)]
     host = DeepSeekV4PagedHostPool("c4", buffers, shape[1], pages, page_size, layout, **options)
     return Case(host, None, [buffers], [(layout, host.kv_buffer)], unit=page_size)
 
@@ -270,11 +270,11 @@ def make_state(
     *,
     layers: int = 3,
     pages: int = 5,
-    device: str = "cpu",
+    on: str = "cpu",
     **options: Any,
 ) -> Case:
     assert dtype == torch.uint8
-    pools = [StatePool(DEVICE_PAGES, 1 + 10000 * n, device) for n in range(layers)]
+    pools = [StatePool(DEVICE_PAGES, 1 + 10000 * n, on) for n in range(layers)]
     host = DeepSeekV4StateHostPool("state", pools, pages, page_size, layout, **options)
     rows = [pool.state_buffer.view(torch.uint8).view(DEVICE_PAGES, -1) for pool in pools]
     return Case(host, None, [rows], [(layout, host.kv_buffer)], unit=page_size)

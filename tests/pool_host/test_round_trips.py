@@ -49,7 +49,7 @@ def settle(case: Case) -> None:
 def test_rows_come_back_as_they_were(
     family: Family, layout: str, backend: str, dtype: torch.dtype, page_size: int, device: str
 ) -> None:
-    case = family.make(layout, page_size, dtype, device=device)
+    case = family.make(layout, page_size, dtype, on=device)
     host, before = case.host, case.snapshot()
     host_indices, device_indices = slots(HOST_PAGES, page_size), slots(DEVICE, page_size)
     host.backup_from_device_all_layer(case.device, host_indices, device_indices, backend)

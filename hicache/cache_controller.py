@@ -123,7 +123,7 @@ class HiCacheController:
         takes them from it, also if it failed.
         """
         self._need_open()
-        pages_of(device_indices, self.page_size, "device_indices")
+        self.mem_pool_device_allocator.check_in_use(device_indices, "device_indices")
         host_indices = self.mem_pool_host.alloc(device_indices.numel())
         if host_indices is None:
             return None

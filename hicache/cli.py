@@ -201,7 +201,9 @@ def _show(shown: Demonstration) -> None:
         table.add_row(run.name, *map(str, numbers), *(f"{size:,}" for size in sizes), same)
     console = Console(width=100, highlight=False, markup=False, emoji=False)  # the same anywhere
     _say(f"{shown.model}, pages of {shown.page_bytes:,} bytes\n")
-    console.print(table)
+    with console.capture() as captured:
+        console.print(table)
+    _say("\n".join(line.rstrip() for line in captured.get().splitlines()))
     _say(f"\ntokens:          {' '.join(map(str, first))}")
     _say(f"after the flip:  {' '.join(map(str, shown.runs[-1].tokens))}\n")
     for run in shown.runs:

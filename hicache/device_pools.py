@@ -315,13 +315,22 @@ class PagedTokenToKVPoolAllocator:
 
     def free(self, free_index: torch.Tensor) -> None:
         """Take whole pages back. Raises `ValueError` for what is not a page in use, or twice."""
-        pages = pages_of(free_index, self.page_size, "free_index")
         with self._lock:
-            unknown = [page for page in pages if page not in self._used]
-            if unknown:
-                raise ValueError(f"free_index: expected pages in use, got {unknown}")
+            pages = self._in_use(free_index, "free_index")
             self._used.difference_update(pages)
             self._free.extend(pages)
+
+    def check_in_use(self, slots: torch.Tensor, argument: str) -> list[int]:
+        """Give the pages that `slots` are. Raises `ValueError`, naming `argument`, for others."""
+        with self._lock:
+            return self._in_use(slots, argument)
+
+    def _in_use(self, slots: torch.Tensor, argument: str) -> list[int]:
+        pages = pages_of(slots, self.page_size, argument)
+        unknown = [page for page in pages if page not in self._used]
+        if unknown:
+            raise ValueError(f"{argument}: expected pages in use, got {unknown}")
+        return pages
 
 
 def _addresses(buffers: list[torch.Tensor]) -> torch.Tensor:

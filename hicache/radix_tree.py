@@ -206,10 +206,11 @@ class HiRadixCache:
 
         `device_indices` are whole pages from the first token on, those of a match included. A page
         that the tree has already is given back, unless it is the very same. Gives the number of
-        pages that are new. Raises `ValueError`, before anything is changed, for other slots or
-        fewer tokens than slots.
+        pages that are new. Raises `ValueError`, before anything is changed, for slots that are not
+        allocated pages, and for fewer tokens than slots.
         """
-        pages = pages_of(device_indices, self.page_size, "device_indices")
+        allocator = self.controller.mem_pool_device_allocator
+        pages = allocator.check_in_use(device_indices, "device_indices")
         if len(tokens) < device_indices.numel():
             raise ValueError(
                 f"tokens: expected one for each of {device_indices.numel()} slots, "

@@ -45,10 +45,13 @@ class TestMatching:
         assert rig.cache.insert(A + B, slots) == 1
         assert on(rig, "device") == {(1, 1), (1, 1, 2, 2)}
 
-    def test_more_slots_than_tokens_change_nothing(self, rig: Rig) -> None:
+    def test_slots_without_tokens_or_owner_change_nothing(self, rig: Rig) -> None:
         slots = rig.compute(A + B)
         with pytest.raises(ValueError, match="tokens: expected one for each of 4 slots, got 2"):
             rig.cache.insert(A, slots)
+        rig.allocator.free(slots[2:])
+        with pytest.raises(ValueError, match=r"device_indices: expected pages in use, got \[2\]"):
+            rig.cache.insert(A + B, slots)
         assert not list(rig.cache.nodes())
 
 

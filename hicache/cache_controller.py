@@ -3,7 +3,7 @@
 Four workers, each in the order of its queue: device to host, host to device (layer by layer), host
 to storage, storage to host. One thread, the scheduler, calls everything here but
 `append_host_mem_release`, which any thread may call. So host and device pages are given out and
-taken back by the scheduler alone, in an order that is the same on every rank.
+taken back by the scheduler alone.
 
 Every transfer comes back once from `finished`, well or failed. Until then its pages are in flight:
 `evict_host` and `evict_device` refuse them.
@@ -29,7 +29,6 @@ from hicache.workers import Closed, CopyStream, Worker
 from memory_pool_host import HostKVCache, HostPoolGroup
 
 logger = logging.getLogger(__name__)
-
 
 _Kind = TypeVar("_Kind", bound=Transfer)
 _Taken_contra = TypeVar("_Taken_contra", bound=Transfer, contravariant=True)
@@ -128,7 +127,7 @@ class HiCacheController:
         if host_indices is None:
             return None
         mark = self._write_stream.mark()
-        write = Transfer("write", host_indices, device_indices, tag=tag, mark=mark)
+        write = Transfer("write", host_indices, device_indices.clone(), tag=tag, mark=mark)
         return self._start(self._writer, write)
 
     def load(self, host_indices: torch.Tensor, tag: Any = None) -> Load | None:
@@ -144,7 +143,7 @@ class HiCacheController:
             return None
         layer_num = self.mem_pool_device.layer_num
         mark = self._load_stream.mark()
-        load = Load(host_indices, device_indices, layer_num, tag=tag, mark=mark)
+        load = Load(host_indices.clone(), device_indices, layer_num, tag=tag, mark=mark)
         return self._start(self._loader, load)
 
     # Between host and storage
@@ -156,7 +155,7 @@ class HiCacheController:
         pages = pages_of(host_indices, self.page_size, "host_indices")
         if len(keys) != len(pages):
             raise ValueError(f"keys: expected one for each of {len(pages)} pages, got {len(keys)}")
-        backup = Transfer("backup", host_indices, keys=keys, tag=tag)
+        backup = Transfer("backup", host_indices.clone(), keys=keys, tag=tag)
         return self._start(self._backuper, backup)
 
     def count_stored(self, keys: Sequence[str]) -> int:

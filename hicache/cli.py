@@ -7,6 +7,7 @@ included; 3 a fault of the program; 130 interrupted.
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -64,7 +65,7 @@ Examples:
 Exit codes:
   0  every file is a whole page
   1  some are not: each is listed with the reason
-  2  there is no such folder, it cannot be read, or the extra `pool` is missing
+  2  there is no such folder, nothing in it, no way to read it, or the extra `pool` is missing
 """
 
 
@@ -162,6 +163,8 @@ def check(
         else:
             bad += 1
             _say(f"{path.relative_to(folder)}: {fault}")
+    if not whole + bad:
+        raise _Unjudged(f"{folder}: no page files in it, so nothing was checked")
     _say(f"{whole} whole, {bad} bad")
     raise typer.Exit(DIFFERS if bad else HOLDS)
 
@@ -243,7 +246,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(text: str, *, error: bool = False) -> None:
-    typer.echo(text, err=error)
+    """Print to stdout or stderr; a reader who has left changes no exit code."""
+    try:
+        typer.echo(text, err=error)
+    except BrokenPipeError:
+        # What follows goes nowhere, also what is flushed at the interpreter's exit.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, (sys.stderr if error else sys.stdout).fileno())
+        os.close(null)
 
 
 def main() -> None:

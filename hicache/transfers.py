@@ -156,7 +156,7 @@ class Prefetch(Transfer):
 
 
 class LayerDoneCounter:
-    """Whom a device pool asks to wait before it shows a layer, until every load has brought it.
+    """Holds who reads a layer of a device pool back until every load has brought it.
 
     Local layers, from 0. One forward pass at a time: `attach` replaces what was attached.
     """

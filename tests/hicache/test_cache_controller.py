@@ -230,6 +230,22 @@ class TestRelease:
         assert rig.host.available_size() == rig.host.size
 
 
+def test_a_caller_may_change_the_slots_it_gave(rig: Rig) -> None:
+    slots = rig.compute([1, 2])
+    write = rig.controller.write(slots)
+    assert write is not None
+    slots.zero_()
+    rig.run_all()
+    rig.controller.finished()
+    host = write.host_indices.clone()
+    assert rig.is_right("host", (1, 2), int(host[0]) // 2)
+    load = rig.controller.load(host)
+    assert load is not None
+    host.zero_()
+    rig.run_all()
+    assert rig.is_right("device", (1, 2), int(load.device_indices[0]) // 2)
+
+
 class TestPrefetch:
     TOKENS = (1, 2, 3, 4, 5, 6)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from hicache import cli
 from hicache.demo import CACHED, Demonstration, Taken, demonstrate
 from hicache.storage.file import page_files
+from tests.documents import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +99,7 @@ class TestCommand:
         ("line", "words"),
         [
             (["check", "nowhere"], "nowhere: no such folder"),
+            (["check", "docs"], "docs: no page files in it, so nothing was checked"),
             (["demo", "--folder", "."], "--folder .: expected a new or empty folder"),
             (["demo", "--attention", "linear"], "'linear' is not one of 'mha', 'mla', 'dsa'"),
             (["demo", "--attention", "mla", "--layout", "page_head"], "Unsupported layout: page_h"),
@@ -106,8 +109,13 @@ class TestCommand:
         ids=lambda value: value if isinstance(value, str) else "",
     )
     def test_what_cannot_be_done_is_said(
-        self, line: list[str], words: str, capfd: pytest.CaptureFixture[str]
+        self,
+        line: list[str],
+        words: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capfd: pytest.CaptureFixture[str],
     ) -> None:
+        monkeypatch.chdir(ROOT)
         assert cli.run(line) == 2
         captured = capfd.readouterr()
         assert words in captured.err
@@ -126,6 +134,17 @@ class TestCommand:
         printed = capfd.readouterr().out
         assert "Examples:\n    hicache demo" in printed
         assert "Exit codes:\n    0" in printed
+
+    def test_a_reader_who_leaves_changes_no_exit_code(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "x").mkdir()
+        (tmp_path / "x" / "bad.page").touch()
+        reading, writing = os.pipe()
+        os.close(reading)
+        with os.fdopen(writing, "w") as closed:
+            monkeypatch.setattr(sys, "stdout", closed)
+            assert cli.run(["check", str(tmp_path)]) == 1
 
     def test_a_fault_ends_without_a_traceback(
         self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -40,13 +40,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from torch.distributed import ProcessGroup
-
 import numpy as np
 import psutil
 import torch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch.distributed import ProcessGroup
 
 logger = logging.getLogger(__name__)
 

@@ -40,13 +40,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from torch.distributed import ProcessGroup
-
 import numpy as np
 import psutil
 import torch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch.distributed import ProcessGroup
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +95,14 @@ def check_int(name: str, value: object, minimum: int) -> int:
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, not {value}")
     return int(value)
+
+
+def check_amount(name: str, value: object) -> None:
+    """Refuse what is not a finite number of at least 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be at least 0 and finite, not {value}")
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
@@ -897,7 +905,8 @@ class HostSlotPool:
         if need_size > self.available_size():
             return None
         if need_size > len(self.free_slots):
-            self._merge_released()
+            self.free_slots = torch.cat([self.free_slots, *self.release_slots])
+            self.release_slots, self.num_release_slots = [], 0
         selected = self.free_slots[:need_size].clone()
         used = selected[self.slot_used[selected]].numpy()
         if used.size:
@@ -939,11 +948,6 @@ class HostSlotPool:
         with self.lock:
             self.destroyed = True
             self.clear()
-
-    def _merge_released(self) -> None:
-        self.free_slots = torch.cat([self.free_slots, *self.release_slots])
-        self.release_slots = []
-        self.num_release_slots = 0
 
     def _check_alive(self) -> None:
         if self.destroyed:
@@ -1215,11 +1219,8 @@ class HostKVCache(HostBufferPool):
             size, page_size, size * self.size_per_token, device_pool.device, allocator_type
         )
         if size < device_pool.size:
-            logger.warning(
-                "The host pool has %d slots, fewer than the device pool's %d",
-                size,
-                device_pool.size,
-            )
+            text = "The host pool has %d slots, fewer than the device pool's %d"
+            logger.warning(text, size, device_pool.size)
 
     def _set_device_traits(self) -> None:
         self.dtype = self.device_pool.store_dtype
@@ -1231,11 +1232,8 @@ class HostKVCache(HostBufferPool):
         """Take the geometry from the device pool; give the bytes that one slot needs."""
 
     def _wanted_slots(self, ratio: float, host_size: float) -> int:
-        for name, value in (("host_to_device_ratio", ratio), ("host_size", host_size)):
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise TypeError(f"{name} must be a number, not {type(value).__name__}")
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{name} must be at least 0 and finite, not {value}")
+        check_amount("host_to_device_ratio", ratio)
+        check_amount("host_size", host_size)
         if host_size:
             wanted = round(host_size * 1e9) // self.size_per_token
         else:
@@ -1282,6 +1280,7 @@ class MHADevicePool(DevicePool, Protocol):
 
 # These keep a page in one stretch of memory.
 _PAGE_MAJOR_LAYOUTS = ("page_first", "page_first_direct")
+
 # What each io backend copies of them and of layer_first.
 _ROW_IO_LAYOUTS = {
     "kernel": ("layer_first", "page_first"),

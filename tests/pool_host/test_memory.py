@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-import memory_pool_host as pools
+import memory_pool_host
 from memory_pool_host import (
     ALLOC_MEMORY_FUNCS,
     HostTensorAllocator,
@@ -26,6 +26,7 @@ from memory_pool_host import (
 from tests.pool_host.device_pools import MHAPool
 from tests.pool_host.families import FAMILIES, Family, make_mha
 
+# Where memory is taken and measured, and what it is taken with looked up.
 MODULE = "memory_pool_host"
 GIB = 1024**3
 linux = pytest.mark.skipif(sys.platform != "linux", reason="a system call of Linux")
@@ -135,12 +136,12 @@ def test_an_unknown_size_of_huge_pages_is_taken_for_none(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("SGLANG_HUGEPAGE_SIZE", "4MB")
-    assert pools.huge_page_bytes() == 0
+    assert memory_pool_host.huge_page_bytes() == 0
     assert "must be 2MB or 1GB, not '4MB'" in caplog.text
 
 
 def test_shared_memory_is_the_same_to_whoever_maps_it() -> None:
-    allocator = pools.ShmHostTensorAllocator()
+    allocator = memory_pool_host.ShmHostTensorAllocator()
     assert (allocator.fd, allocator.mm) == (None, None)
     first = allocator.allocate((8,), torch.int32, "cpu")
     second = allocator.allocate((4,), torch.int32, "cpu")
@@ -178,7 +179,7 @@ def test_memory_of_mooncake_is_freed_with_its_tensor(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "mooncake", types.ModuleType("mooncake"))
     monkeypatch.setitem(sys.modules, "mooncake.store", module)
     allocator = get_allocator_from_storage("mooncake")
-    assert isinstance(allocator, pools.MooncakeHostTensorAllocator)
+    assert isinstance(allocator, memory_pool_host.MooncakeHostTensorAllocator)
     tensor = allocator.allocate((2, 5), torch.float32, "cpu")
     assert tensor.data_ptr() in allocator.memory.live
     view = tensor[1]
@@ -311,7 +312,10 @@ def test_what_cannot_be_unpinned_is_logged(
     assert "cudaHostUnregister returned 713" in caplog.text
 
 
-def test_layer_addresses_are_on_the_device_where_it_can_reach_them(runtime: FakeRuntime) -> None:
+def test_layer_addresses_are_on_the_device_where_it_can_reach_them(
+    runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_pool_host._is_cuda", True)
     case = make_mha("page_first")
     assert case.host.k_data_ptrs.dtype == torch.uint64
     assert case.host.v_data_ptrs.tolist() == [ref.data_ptr() for ref in case.host.v_data_refs]
@@ -321,7 +325,7 @@ def test_layer_addresses_are_on_the_device_where_it_can_reach_them(runtime: Fake
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_a_pool_allocates_as_it_is_told(family: Family) -> None:
     host = family.make(allocator_type="shm", pin_memory=False).host
-    assert isinstance(host.allocator, pools.ShmHostTensorAllocator)
+    assert isinstance(host.allocator, memory_pool_host.ShmHostTensorAllocator)
     assert len(host.allocator.fds) >= 1
     assert host.pin_memory is False
     host.destroy()
@@ -345,12 +349,12 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 def test_what_is_left_free_is_not_offered(machine: Callable[[float], None]) -> None:
     machine(30)
-    assert pools.available_host_bytes(10 * GIB) == 20 * GIB
-    pools.check_host_memory(20 * GIB, 10 * GIB)
+    assert memory_pool_host.available_host_bytes(10 * GIB) == 20 * GIB
+    memory_pool_host.check_host_memory(20 * GIB, 10 * GIB)
     with pytest.raises(ValueError, match=r"Requesting 21\.47 GB but only have 21\.47 GB free"):
-        pools.check_host_memory(20 * GIB + 1, 10 * GIB)
+        memory_pool_host.check_host_memory(20 * GIB + 1, 10 * GIB)
     machine(9)
-    assert pools.available_host_bytes(10 * GIB) == 0
+    assert memory_pool_host.available_host_bytes(10 * GIB) == 0
 
 
 def test_ranks_of_a_host_share_what_is_beside_the_reserve(
@@ -358,20 +362,20 @@ def test_ranks_of_a_host_share_what_is_beside_the_reserve(
 ) -> None:
     machine(74)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
-    assert pools.available_host_bytes(10 * GIB) == 16 * GIB
+    assert memory_pool_host.available_host_bytes(10 * GIB) == 16 * GIB
     for wrong in ("0", "-2", "two"):
         monkeypatch.setenv("LOCAL_WORLD_SIZE", wrong)
         with pytest.raises(ValueError, match="LOCAL_WORLD_SIZE must be a positive number"):
-            pools.ranks_per_host()
+            memory_pool_host.ranks_per_host()
 
 
 def test_ranks_without_a_launcher_are_all_taken_to_be_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert pools.ranks_per_host() == 1
+    assert memory_pool_host.ranks_per_host() == 1
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 8)
-    assert pools.ranks_per_host() == 8
+    assert memory_pool_host.ranks_per_host() == 8
 
 
 def test_a_container_may_hold_less_than_the_machine(
@@ -379,9 +383,9 @@ def test_a_container_may_hold_less_than_the_machine(
 ) -> None:
     machine(74)
     monkeypatch.setattr(f"{MODULE}.container_memory_headroom", lambda: 12 * GIB)
-    assert pools.available_host_bytes(10 * GIB) == 2 * GIB
+    assert memory_pool_host.available_host_bytes(10 * GIB) == 2 * GIB
     monkeypatch.setattr(f"{MODULE}.container_memory_headroom", lambda: 120 * GIB)
-    assert pools.available_host_bytes(10 * GIB) == 64 * GIB
+    assert memory_pool_host.available_host_bytes(10 * GIB) == 64 * GIB
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -390,7 +394,7 @@ def test_no_pool_is_made_without_memory(
 ) -> None:
     machine(16)
     family.make()
-    monkeypatch.setattr(f"{MODULE}.HICACHE_HOST_MEMORY_RESERVE_BYTES", 16 * GIB)
+    monkeypatch.setattr("memory_pool_host.HICACHE_HOST_MEMORY_RESERVE_BYTES", 16 * GIB)
     with pytest.raises(ValueError, match="Not enough host memory available"):
         family.make()
 
@@ -402,14 +406,14 @@ def test_unused_huge_pages_count_where_they_are_used(
     folder.mkdir(parents=True)
     (folder / "free_hugepages").write_text("7\n")
     (folder / "resv_hugepages").write_text("2\n")
-    assert pools.free_huge_page_bytes(tmp_path) == 0
+    assert memory_pool_host.free_huge_page_bytes(tmp_path) == 0
     monkeypatch.setenv("SGLANG_HUGEPAGE_SIZE", "1GB")
-    assert pools.free_huge_page_bytes(tmp_path) == 5 * GIB
+    assert memory_pool_host.free_huge_page_bytes(tmp_path) == 5 * GIB
     monkeypatch.setenv("SGLANG_HUGEPAGE_SIZE", "2MB")
-    assert pools.free_huge_page_bytes(tmp_path) == 0
+    assert memory_pool_host.free_huge_page_bytes(tmp_path) == 0
     machine(12)
     monkeypatch.setattr(f"{MODULE}.free_huge_page_bytes", lambda: 5 * GIB)
-    assert pools.available_host_bytes(10 * GIB) == 7 * GIB
+    assert memory_pool_host.available_host_bytes(10 * GIB) == 7 * GIB
 
 
 # Control groups, made of files.
@@ -589,11 +593,13 @@ def test_pipeline_stages_agree_on_the_smallest(monkeypatch: pytest.MonkeyPatch) 
         (20 * one, stages, 20),
         (40 * one, None, 40),
     ):
-        host = pools.MHATokenToKVPoolHost(
+        host = memory_pool_host.MHATokenToKVPoolHost(
             device, 2, gigabytes, 4, "layer_first", pipeline_group=group
         )
         assert host.size == slots
-    by_ratio = pools.MHATokenToKVPoolHost(device, 5, 0, 4, "layer_first", pipeline_group=stages)
+    by_ratio = memory_pool_host.MHATokenToKVPoolHost(
+        device, 5, 0, 4, "layer_first", pipeline_group=stages
+    )
     assert by_ratio.size == 40  # a ratio is the same for every stage
 
 
@@ -602,7 +608,7 @@ def test_pipeline_stages_agree_on_the_smallest(monkeypatch: pytest.MonkeyPatch) 
     [(10, [3, 1]), (0.1, [1, 1, 1]), (7, [5, 0, 2]), (220, [70272, 132 * 61, 13])],
 )
 def test_a_size_that_is_given_once_is_taken_once(host_size: float, device_bytes: list[int]) -> None:
-    parts = pools.split_hicache_size(host_size, device_bytes)
+    parts = memory_pool_host.split_hicache_size(host_size, device_bytes)
     assert sum(round(part * 1e9) for part in parts) == round(host_size * 1e9)
     for part, size in zip(parts, device_bytes, strict=True):
         assert abs(part - host_size * size / sum(device_bytes)) < 2e-9
@@ -611,9 +617,9 @@ def test_a_size_that_is_given_once_is_taken_once(host_size: float, device_bytes:
 def test_a_size_cannot_be_split_among_nothing() -> None:
     for wrong in ([], [0, 0]):
         with pytest.raises(ValueError, match="device_bytes must hold a pool"):
-            pools.split_hicache_size(1, wrong)
+            memory_pool_host.split_hicache_size(1, wrong)
     with pytest.raises(ValueError, match="device_bytes must be at least 0"):
-        pools.split_hicache_size(1, [3, -1])
+        memory_pool_host.split_hicache_size(1, [3, -1])
 
 
 def test_ten_gib_are_left_to_the_system(small_machine: int) -> None:

@@ -8,6 +8,7 @@ begin behind them, so every buffer has size + page_size rows. Layers are named g
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ _LARGEST_FP8 = torch.finfo(torch.float8_e4m3fn).max
 _STORED_AS_BYTES = (torch.float8_e4m3fn, torch.float8_e5m2)  # few kernels copy them as they are
 
 
-class KVCache:
+class KVCache(ABC):
     """What all device pools have: geometry, dtypes, and the wait for layers that are being loaded.
 
     `dtype` is what the model computes with, `store_dtype` what the buffers hold. `size` is in
@@ -58,6 +59,14 @@ class KVCache:
     def register_layer_transfer_counter(self, counter: LayerDoneCounter | None) -> None:
         """Make every read of a layer wait until `counter` has it."""
         self.layer_transfer_counter = counter
+
+    @abstractmethod
+    def get_key_buffer(self, layer_id: int) -> torch.Tensor:
+        """Give a layer's keys as `dtype`, once they are loaded: rows by slot."""
+
+    @abstractmethod
+    def get_value_buffer(self, layer_id: int) -> torch.Tensor:
+        """Give a layer's values as `dtype`, once they are loaded: rows by slot."""
 
     def _layer(self, layer_id: int, *, wait: bool) -> int:
         """Give the place of a layer's buffer, after its loads if the layer is to be read."""

@@ -112,8 +112,14 @@ class TestHostPools:
         found.destroy()
 
     def test_a_pool_without_one_is_refused(self) -> None:
-        with pytest.raises(TypeError, match="expected an MHA, MLA or DSA pool, got a KVCache"):
-            host_pool_for(KVCache(4, 4, FLOAT, 1, "cpu"))
+        class Other(KVCache):
+            def get_key_buffer(self, layer_id: int) -> torch.Tensor:
+                raise NotImplementedError
+
+            get_value_buffer = get_key_buffer
+
+        with pytest.raises(TypeError, match="expected an MHA, MLA or DSA pool, got a Other"):
+            host_pool_for(Other(4, 4, FLOAT, 1, "cpu"))
 
     def test_states_of_requests_go_to_the_host_and_back(self) -> None:
         device = MambaPool(4, 3, [(2, 4), (8,)], (2, 2), torch.bfloat16, FLOAT)

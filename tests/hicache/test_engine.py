@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -265,6 +267,32 @@ class TestAborts:
             assert (done.tokens, done.storage) == (expected.tokens, 0)
             assert second.controller.stats.failed["prefetch"] == 1
             assert second.leaks() == 0
+
+
+def test_a_forward_pass_begins_while_later_layers_are_loading() -> None:
+    with machine(MODELS["mha"]) as one:
+        expected = one.engine.generate(PROMPT, NEW)
+        one.cache.flush()
+        one.cache.evict(100)
+        read, copy = one.engine.pool.get_key_buffer, one.host.load_to_device_per_layer
+        first_was_read = threading.Event()
+
+        def reading(layer: int) -> torch.Tensor:
+            keys = read(layer)
+            first_was_read.set()
+            return keys
+
+        def loading(*args: Any) -> None:
+            if args[3] == 1:
+                assert first_was_read.wait(30), "layer 0 was not read before layer 1 was there"
+            copy(*args)
+
+        with (
+            mock.patch.object(one.engine.pool, "get_key_buffer", reading),
+            mock.patch.object(one.host, "load_to_device_per_layer", loading),
+        ):
+            done = one.engine.generate(PROMPT, NEW)
+    assert (done.tokens, done.host) == (expected.tokens, 3 * PAGE)
 
 
 @pytest.mark.parametrize(

@@ -334,13 +334,19 @@ class TestPrefetch:
         with pytest.raises(AssertionError, match="Double-free"):
             rig.host.free(prefetch.host_indices[:2])
 
+    @pytest.mark.parametrize(
+        ("failing", "method"),
+        [
+            pytest.param(lambda rig: rig.storage, "get", id="of storage"),
+            pytest.param(lambda rig: rig.host, "set_from_flat_data_page", id="of the host pool"),
+        ],
+    )
     def test_a_failure_keeps_what_arrived_and_gives_back_the_rest(
-        self, rig: Rig, stored: tuple[str, ...]
+        self, rig: Rig, stored: tuple[str, ...], failing: Callable[[Rig], object], method: str
     ) -> None:
-        assert rig.storage is not None
         prefetch = rig.controller.prefetch(stored)
         assert prefetch is not None
-        with mock.patch.object(rig.storage, "get", side_effect=[True, OSError("gone")]):
+        with mock.patch.object(failing(rig), method, side_effect=[True, OSError("gone")]):
             rig.run_all()
         rig.controller.finished()
         assert (prefetch.completed, str(prefetch.error)) == (1, "gone")

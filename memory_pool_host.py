@@ -1389,7 +1389,6 @@ class HiSparseHostPoolMixin:
     """
 
     page_size: int
-    lock: threading.RLock
 
     if TYPE_CHECKING:
 
@@ -2250,6 +2249,7 @@ class HostPoolGroup:
                     entry.host_evict_fn(sizes[name])
                     slots = entry.host_pool.alloc(sizes[name])
                 if slots is None:
+                    logger.warning("The side pool %s has no %d slots left", name, sizes[name])
                     break
                 found[name] = slots
         finally:

@@ -46,11 +46,9 @@ import torch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from torch.distributed import ProcessGroup
 
 logger = logging.getLogger(__name__)
 
-_is_linux = sys.platform == "linux"
 _is_cuda = torch.cuda.is_available() and torch.version.cuda is not None
 _is_hip = torch.cuda.is_available() and torch.version.hip is not None
 
@@ -168,13 +166,14 @@ def check_pages(name: str, slots: NDArray[np.int64], page_size: int) -> NDArray[
     return starts // page_size
 
 
-def check_paired(label: str, host: NDArray[np.int64], device: NDArray[np.int64]) -> None:
-    """Refuse the slots of a transfer of the pool `label` that are not of one number."""
-    if host.size != device.size:
-        raise ValueError(
-            f"{label} transfer index size mismatch: host_indices and device_indices must have one "
-            f"length, not {host.size} and {device.size}"
-        )
+def whole_pages(name: str, slots: NDArray[np.int64], page_size: int) -> NDArray[np.int64]:
+    """Give checked slots as whole pages: in their order where they are, else ascending."""
+    try:
+        check_pages(name, slots, page_size)
+    except SlotError:
+        slots = np.sort(slots)
+        check_pages(name, slots, page_size)
+    return slots
 
 
 def check_page_start(name: str, index: int | torch.Tensor, limit: int, page_size: int) -> int:
@@ -204,6 +203,7 @@ _HUGE_PAGE_BYTES = {"2MB": 2 * 1024**2, "1GB": 1024**3}
 # From Linux's mman.h: take huge pages, whose size stands as a power of two above this bit.
 _MAP_HUGETLB = 0x40000
 _MAP_HUGE_SHIFT = 26
+_is_linux = sys.platform == "linux"
 _MAP_POPULATE: int = getattr(mmap, "MAP_POPULATE", 0)  # Linux alone has it
 
 
@@ -429,16 +429,22 @@ ALLOC_MEMORY_FUNCS = _ByDeviceType(
 
 
 class HostMemory:
-    """The memory of one pool: allocated for transfers with a type of device, and pinned or not."""
+    """The memory of one pool: allocated for transfers with a type of device, and pinned or not.
+
+    Raises ValueError unless there are `requested` bytes, with `reserve` bytes beside them.
+    """
 
     def __init__(
         self,
+        requested: int,
+        reserve: int,
         device_type: str | torch.device,
         allocator_type: str,
         device: str,
         pin_memory: bool,
     ) -> None:
         self.allocator = get_allocator_from_storage(allocator_type)
+        check_host_memory(requested, reserve)
         self._function = ALLOC_MEMORY_FUNCS[device_type]
         self._device = device
         self._pin_memory = pin_memory
@@ -574,18 +580,6 @@ def check_host_memory(requested: int, reserve: int) -> None:
     logger.info("Allocating %.2f GB of host memory for a KV cache", requested / 1e9)
 
 
-def sync_fixed_hicache_size(size: int, host_size: float, group: ProcessGroup | None = None) -> int:
-    """Give the number of slots that every pipeline stage in `group` can hold.
-
-    A size in GB gives stages with more layers fewer slots; all must agree on the smallest.
-    """
-    if group is None or host_size <= 0:
-        return size
-    smallest = torch.tensor(size, dtype=torch.int64)
-    torch.distributed.all_reduce(smallest, op=torch.distributed.ReduceOp.MIN, group=group)
-    return int(smallest)
-
-
 @dataclass(frozen=True)
 class BufferLayout:
     """Where a host buffer keeps the rows of `layers` x `pages` x `page_size` slots.
@@ -672,6 +666,16 @@ class HostBuffers:
         """Say in one word what the rows are made of."""
         words = (f"{layout.dtype}{list(layout.row)}" for layout, _ in self.parts)
         return "+".join(word.removeprefix("torch.").replace(" ", "") for word in words)
+
+    def layer_views(self, part: int) -> list[torch.Tensor]:
+        """View each layer of a buffer as (P, ps, *R)."""
+        layout, buffer = self.parts[part]
+        return [layout.layer_pages(buffer, layer) for layer in range(layout.layers)]
+
+    def layer_addresses(self, part: int, device: str | torch.device) -> torch.Tensor:
+        """Give the addresses of a buffer's layers, uint64 on a device, for a caller's kernels."""
+        addresses = [view.data_ptr() for view in self.layer_views(part)]
+        return torch.from_numpy(np.array(addresses, dtype=np.uint64)).to(device)
 
     def lanes(
         self, layer: int, device: Sequence[torch.Tensor], by_word: bool
@@ -762,6 +766,35 @@ class SlotTransfer:
         self._host_offset = torch.from_numpy(host % page_size)
         self._device_row = torch.from_numpy(device)
 
+    @classmethod
+    def checked(
+        cls,
+        label: str,
+        host_side: tuple[torch.Tensor, int],
+        device_side: tuple[torch.Tensor, int],
+        page_size: int,
+        *,
+        by_run: bool,
+        by_page: bool,
+    ) -> SlotTransfer:
+        """Make a transfer of the pool `label`; a side is its indices and how many slots it has.
+
+        With `by_page` a row is a page's, so both sides are whole pages. With `by_run` the host's
+        are, and rows are copied in stretches.
+        """
+        host = check_slots("host_indices", *host_side)
+        device = check_slots("device_indices", *device_side)
+        if host.size != device.size:
+            raise ValueError(
+                f"{label} transfer index size mismatch: host_indices and device_indices must have "
+                f"one length, not {host.size} and {device.size}"
+            )
+        if by_page or by_run:
+            host_pages = check_pages("host_indices", host, page_size)
+        if by_page:
+            return cls(host_pages, check_pages("device_indices", device, page_size), 1, by_run)
+        return cls(host, device, page_size, by_run)
+
     def load(self, pages: torch.Tensor, rows: torch.Tensor) -> None:
         """Copy from host `pages` (P, ps, *R) to device `rows` (N, *R)."""
         pages, rows = _as_bytes(pages), _as_bytes(rows)
@@ -832,7 +865,13 @@ class DevicePool(Protocol):
 
 
 def device_rows(device_pool: object, attribute: str, layer: int) -> torch.Tensor:
-    """Give one layer's buffer of a device pool; errors name the attribute that is wrong."""
+    """Give one layer's buffer of a device pool; errors name the attribute that is wrong.
+
+    Refused are rows that mean nothing without scales in a buffer of their own.
+    """
+    scales = attribute.replace("_buffer", "_scale_buffer")
+    if getattr(device_pool, scales, None) is not None:
+        raise ValueError(f"device_pool has {scales}, which this host pool would not carry")
     buffers = getattr(device_pool, attribute, None)
     if buffers is None:
         kind = type(device_pool).__name__
@@ -927,11 +966,7 @@ class HostSlotPool:
         slots = check_slots("indices", indices, self.size)
         if slots.size == 0:
             return 0
-        try:
-            check_pages("indices", slots, self.page_size)
-        except SlotError:
-            slots.sort()
-            check_pages("indices", slots, self.page_size)
+        slots = whole_pages("indices", slots, self.page_size)
         released = torch.from_numpy(slots)
         unused = slots[~self.slot_used[released].numpy()]
         if unused.size:
@@ -960,12 +995,16 @@ class HostBufferPool(HostSlotPool, ABC):
     Subclasses make `buffers`, and `_device_rows` gives the device's buffers in the same order.
     """
 
-    layouts: ClassVar[tuple[str, ...]]
+    layouts: ClassVar[tuple[str, ...]] = ("layer_first", "page_first", "page_first_direct")
     # For each io backend the layouts that it can copy.
-    io_layouts: ClassVar[Mapping[str, tuple[str, ...]]]
+    io_layouts: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "kernel": ("layer_first", "page_first"),
+        "direct": ("layer_first", "page_first_direct"),
+    }
     # A row is a page's, not a slot's: transfers then take whole pages on both sides.
     rows_are_pages: ClassVar[bool] = False
     pool_label: str = "kv"
+    device_pool: Any = None
     buffers: HostBuffers
 
     def _set_options(self, layout: str, pin_memory: bool, device: str) -> None:
@@ -984,12 +1023,14 @@ class HostBufferPool(HostSlotPool, ABC):
         allocator_type: str,
     ) -> None:
         """Make `size` slots, and buffers of `requested` bytes if the host has them; or neither."""
-        check_host_memory(requested, HICACHE_HOST_MEMORY_RESERVE_BYTES)
+        options = (device_type, allocator_type, self.device, self.pin_memory)
+        self.memory = HostMemory(requested, HICACHE_HOST_MEMORY_RESERVE_BYTES, *options)
         super().__init__(size, page_size, self.layout)
-        self.memory = HostMemory(device_type, allocator_type, self.device, self.pin_memory)
         self.allocator = self.memory.allocator
         try:
             self.kv_buffer = self.init_kv_buffer()
+            for layer in range(self.layer_num):
+                self.buffers.lanes(layer, self._device_rows(self.device_pool, layer), False)
         except BaseException:
             self.memory.release()
             raise
@@ -1093,18 +1134,14 @@ class HostBufferPool(HostSlotPool, ABC):
         lanes: list[tuple[torch.Tensor, torch.Tensor]],
     ) -> SlotTransfer:
         unit = self.page_size if self.rows_are_pages else 1
-        limit = min(rows.shape[0] for _, rows in lanes) * unit
-        host = check_slots("host_indices", host_indices, self.size)
-        device = check_slots("device_indices", device_indices, limit)
-        check_paired(self.pool_label, host, device)
-        by_run = io_backend == "direct"
-        if self.rows_are_pages:
-            host = check_pages("host_indices", host, self.page_size)
-            device = check_pages("device_indices", device, self.page_size)
-            return SlotTransfer(host, device, 1, by_run)
-        if by_run:
-            check_pages("host_indices", host, self.page_size)
-        return SlotTransfer(host, device, self.page_size, by_run)
+        return SlotTransfer.checked(
+            self.pool_label,
+            (host_indices, self.size),
+            (device_indices, min(rows.shape[0] for _, rows in lanes) * unit),
+            self.page_size,
+            by_run=io_backend == "direct",
+            by_page=self.rows_are_pages,
+        )
 
     @property
     def page_dtype(self) -> torch.dtype:
@@ -1184,6 +1221,20 @@ class HostBufferPool(HostSlotPool, ABC):
         return self.layout != "layer_first" and self.buffers.aligned(unit)
 
 
+def sync_fixed_hicache_size(
+    size: int, host_size: float, group: torch.distributed.ProcessGroup | None = None
+) -> int:
+    """Give the number of slots that every pipeline stage in `group` can hold.
+
+    A size in GB gives stages with more layers fewer slots; all must agree on the smallest.
+    """
+    if group is None or host_size <= 0:
+        return size
+    smallest = torch.tensor(size, dtype=torch.int64)
+    torch.distributed.all_reduce(smallest, op=torch.distributed.ReduceOp.MIN, group=group)
+    return int(smallest)
+
+
 class HostKVCache(HostBufferPool):
     """A host pool that extends a device pool and gives out slots of its own.
 
@@ -1205,7 +1256,7 @@ class HostKVCache(HostBufferPool):
         device: str = "cpu",
         allocator_type: str = "default",
         *,
-        pipeline_group: ProcessGroup | None = None,
+        pipeline_group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         check_int("page_size", page_size, 1)
         self._set_options(layout, pin_memory, device)
@@ -1214,7 +1265,7 @@ class HostKVCache(HostBufferPool):
         self.size_per_token = self.get_size_per_token()
         wanted = self._wanted_slots(host_to_device_ratio, host_size)
         wanted = sync_fixed_hicache_size(wanted, host_size, pipeline_group)
-        size = round_up(wanted, page_size)
+        size = -(-wanted // page_size) * page_size
         super().__init__(
             size, page_size, size * self.size_per_token, device_pool.device, allocator_type
         )
@@ -1281,25 +1332,6 @@ class MHADevicePool(DevicePool, Protocol):
 # These keep a page in one stretch of memory.
 _PAGE_MAJOR_LAYOUTS = ("page_first", "page_first_direct")
 
-# What each io backend copies of them and of layer_first.
-_ROW_IO_LAYOUTS = {
-    "kernel": ("layer_first", "page_first"),
-    "direct": ("layer_first", "page_first_direct"),
-}
-
-
-def check_no_scales(device_pool: object, *attributes: str) -> None:
-    """Refuse a device pool whose rows mean nothing without scales in a buffer of their own."""
-    for name in attributes:
-        if getattr(device_pool, name, None) is not None:
-            raise ValueError(f"device_pool has {name}, which this host pool would not carry")
-
-
-def address_table(views: Sequence[torch.Tensor], device: str | torch.device) -> torch.Tensor:
-    """Give the addresses of host tensors as uint64 on a device, for copy kernels of the caller."""
-    addresses = np.array([view.data_ptr() for view in views], dtype=np.uint64)
-    return torch.from_numpy(addresses).to(device)
-
 
 class MHATokenToKVPoolHost(HostKVCache):
     """Keys and values of multi-head attention, of one head size.
@@ -1322,7 +1354,6 @@ class MHATokenToKVPoolHost(HostKVCache):
     def get_size_per_token(self) -> int:
         """Take the geometry from the device pool; give the bytes that one slot needs."""
         pool = self.device_pool
-        check_no_scales(pool, "k_scale_buffer", "v_scale_buffer")
         self.head_num, self.head_dim = pool.head_num, pool.head_dim
         if getattr(pool, "v_head_dim", self.head_dim) != self.head_dim:
             raise ValueError(
@@ -1347,13 +1378,11 @@ class MHATokenToKVPoolHost(HostKVCache):
         kv_buffer = self.memory.allocate((2, *layout.dims()), self.dtype)
         self.k_buffer, self.v_buffer = kv_buffer.unbind(0)
         self.buffers = HostBuffers((layout, self.k_buffer), (layout, self.v_buffer))
-        self.k_data_refs, self.v_data_refs = (
-            [layout.layer_pages(buffer, layer) for layer in range(self.layer_num)]
-            for buffer in (self.k_buffer, self.v_buffer)
-        )
+        self.k_data_refs = self.buffers.layer_views(0)
+        self.v_data_refs = self.buffers.layer_views(1)
         if _is_cuda or _is_hip:
-            self.k_data_ptrs = address_table(self.k_data_refs, self.device_pool.device)
-            self.v_data_ptrs = address_table(self.v_data_refs, self.device_pool.device)
+            self.k_data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
+            self.v_data_ptrs = self.buffers.layer_addresses(1, self.device_pool.device)
         return kv_buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
@@ -1484,8 +1513,6 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
     (P, ps, 1, kv_cache_dim); `data_ptrs` is as in `MHATokenToKVPoolHost`.
     """
 
-    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts = _ROW_IO_LAYOUTS
     device_pool: MLADevicePool
     data_ptrs: torch.Tensor | None = None
 
@@ -1501,7 +1528,7 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
         allocator_type: str = "default",
         override_kv_cache_dim: int | None = None,
         *,
-        pipeline_group: ProcessGroup | None = None,
+        pipeline_group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         if override_kv_cache_dim is not None:
             check_int("override_kv_cache_dim", override_kv_cache_dim, 1)
@@ -1521,7 +1548,6 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
     def get_size_per_token(self) -> int:
         """Take the geometry from the device pool; give the bytes that one slot needs."""
         pool = self.device_pool
-        check_no_scales(pool, "kv_scale_buffer")
         self.kv_lora_rank = pool.kv_lora_rank
         self.qk_rope_head_dim = pool.qk_rope_head_dim
         self.layer_num = pool.layer_num
@@ -1549,9 +1575,9 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
         )
         kv_buffer = self.memory.allocate(layout.dims(), self.dtype)
         self.buffers = HostBuffers((layout, kv_buffer))
-        self.data_refs = [layout.layer_pages(kv_buffer, layer) for layer in range(self.layer_num)]
+        self.data_refs = self.buffers.layer_views(0)
         if _is_cuda or _is_hip:
-            self.data_ptrs = address_table(self.data_refs, self.device_pool.device)
+            self.data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
         return kv_buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
@@ -1600,8 +1626,6 @@ class MambaPoolHost(HostKVCache):
     *shape); `kv_buffer` lists them all. A flat page is uint8: temporal, then the convolutions.
     """
 
-    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts = _ROW_IO_LAYOUTS
     pool_label = "mamba"
     device_pool: MambaDevicePool
     page_dtype = torch.uint8
@@ -1616,7 +1640,7 @@ class MambaPoolHost(HostKVCache):
         allocator_type: str = "default",
         layout: str = "layer_first",
         *,
-        pipeline_group: ProcessGroup | None = None,
+        pipeline_group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         super().__init__(
             device_pool,
@@ -1679,8 +1703,6 @@ class MHATokenToKOnlyPoolHost(SharedSlotPool):
     `BufferLayout` says for rows (head_num, head_dim).
     """
 
-    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts = _ROW_IO_LAYOUTS
     pool_label = "k_only"
     k_data_ptrs: torch.Tensor | None = None
 
@@ -1694,7 +1716,6 @@ class MHATokenToKOnlyPoolHost(SharedSlotPool):
         allocator_type: str = "default",
     ) -> None:
         self._set_options(layout, pin_memory, device)
-        check_no_scales(device_pool, "k_scale_buffer")
         self.device_pool = device_pool
         self.dtype = device_pool.store_dtype
         self.start_layer, self.end_layer = device_pool.start_layer, device_pool.end_layer
@@ -1718,11 +1739,9 @@ class MHATokenToKOnlyPoolHost(SharedSlotPool):
         )
         self.k_buffer = self.memory.allocate(layout.dims(), self.dtype)
         self.buffers = HostBuffers((layout, self.k_buffer))
-        self.k_data_refs = [
-            layout.layer_pages(self.k_buffer, layer) for layer in range(self.layer_num)
-        ]
+        self.k_data_refs = self.buffers.layer_views(0)
         if _is_cuda or _is_hip:
-            self.k_data_ptrs = address_table(self.k_data_refs, self.device_pool.device)
+            self.k_data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
         return self.k_buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
@@ -1752,7 +1771,6 @@ class AsymmetricMHATokenToKVPoolHost(HostKVCache):
     def get_size_per_token(self) -> int:
         """Take the geometry from the device pool; give the bytes that one slot needs."""
         pool = self.device_pool
-        check_no_scales(pool, "k_scale_buffer", "v_scale_buffer")
         self.head_num, self.layer_num = pool.head_num, pool.layer_num
         self.head_dim, self.v_head_dim = pool.head_dim, pool.v_head_dim
         width = self.head_dim + self.v_head_dim
@@ -1850,8 +1868,6 @@ class _DeepSeekV4PagePool(HostBufferPool):
     tensor: (pages, layers, bytes) in page_first, (pages, layers, 1, bytes) in page_first_direct.
     """
 
-    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts = _ROW_IO_LAYOUTS
     rows_are_pages = True
     item_bytes: int
     device_buffers: list[torch.Tensor]
@@ -2009,8 +2025,6 @@ class DSAIndexerPoolHost(SharedSlotPool):
     layer_first, else (pages, layers, 1, bytes).
     """
 
-    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts = _ROW_IO_LAYOUTS
     rows_are_pages = True
     pool_label = "indexer"
     index_k_data_ptrs: torch.Tensor | None = None
@@ -2056,11 +2070,9 @@ class DSAIndexerPoolHost(SharedSlotPool):
         buffer = self.memory.allocate(layout.dims(), torch.uint8)
         self.index_k_with_scale_buffer = buffer
         self.buffers = HostBuffers((layout, buffer))
-        self.index_k_data_refs = [
-            layout.layer_pages(buffer, layer) for layer in range(self.layer_num)
-        ]
+        self.index_k_data_refs = self.buffers.layer_views(0)
         if _is_cuda or _is_hip:
-            self.index_k_data_ptrs = address_table(self.index_k_data_refs, self.device_pool.device)
+            self.index_k_data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
         return buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:

@@ -1337,9 +1337,19 @@ class MHATokenToKVPoolHost(HostKVCache):
     """Keys and values of multi-head attention, of one head size.
 
     `kv_buffer` is one tensor whose first dimension parts keys from values; `k_buffer` and
-    `v_buffer` are its halves, each laid out as `BufferLayout` says for rows (head_num, head_dim).
-    `k_data_refs` and `v_data_refs` view each layer as (P, ps, head_num, head_dim), and where a GPU
-    can reach host memory `k_data_ptrs` and `v_data_ptrs` are their addresses, on the device.
+    `v_buffer` are its halves. With L layers, S slots, P pages of ps slots, H heads of D elements:
+
+    - layer_first: (2, L, S, H, D), token t of layer l at [:, l, t]
+    - page_first: (2, S, L, H, D), at [:, t, l]
+    - page_first_direct: (2, P, L, ps, H, D), at [:, t // ps, l, t % ps]
+    - page_head: (2, P, H, ps, L, D), at [:, t // ps, :, t % ps, l]
+
+    `k_data_refs` and `v_data_refs` view each layer as (P, ps, H, D). Where a GPU can reach host
+    memory, `k_data_ptrs` and `v_data_ptrs` are the layers' addresses, on the device.
+
+    A flat page has 2 * L * ps * H * D elements, keys before values. `size_per_token` and
+    `layout_dim` are bytes of all layers, `token_stride_size` bytes of one; the latter two count
+    keys alone.
     """
 
     layouts = ("layer_first", "page_first", "page_first_direct", "page_head")
@@ -1383,6 +1393,7 @@ class MHATokenToKVPoolHost(HostKVCache):
         if _is_cuda or _is_hip:
             self.k_data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
             self.v_data_ptrs = self.buffers.layer_addresses(1, self.device_pool.device)
+        logger.info("Keys and values of %d layers: %s", self.layer_num, self.buffers.describe())
         return kv_buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
@@ -1507,10 +1518,19 @@ class MLADevicePool(DevicePool, Protocol):
 class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
     """Latent rows of multi-head latent attention, keys and values in one.
 
-    `kv_buffer` is laid out as `BufferLayout` says for rows (1, kv_cache_dim). A row is
-    kv_lora_rank + qk_rope_head_dim wide, or `override_kv_cache_dim` where the device packs
-    something else into it, such as fp8 values with their scales. `data_refs` views each layer as
-    (P, ps, 1, kv_cache_dim); `data_ptrs` is as in `MHATokenToKVPoolHost`.
+    A row has C = kv_lora_rank + qk_rope_head_dim elements, or `override_kv_cache_dim` where the
+    device packs something else into it, such as fp8 values with their scales and positions. With L
+    layers, S slots and P pages of ps slots, `kv_buffer` is
+
+    - layer_first: (L, S, 1, C), token t of layer l at [l, t]
+    - page_first: (S, L, 1, C), at [t, l]
+    - page_first_direct: (P, L, ps, 1, C), at [t // ps, l, t % ps]
+
+    `data_refs` views each layer as (P, ps, 1, C). Where a GPU can reach host memory, `data_ptrs`
+    are the layers' addresses, on the device.
+
+    A flat page has L * ps * C elements. `size_per_token` and `layout_dim` are bytes of all layers,
+    `token_stride_size` bytes of one.
     """
 
     device_pool: MLADevicePool
@@ -1578,6 +1598,7 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
         self.data_refs = self.buffers.layer_views(0)
         if _is_cuda or _is_hip:
             self.data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
+        logger.info("Latent rows of %d layers: %s", self.layer_num, self.buffers.describe())
         return kv_buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
@@ -1621,9 +1642,14 @@ class MambaPoolHost(HostKVCache):
     """States of recurrent layers: a slot is a request's state, and a page is one slot.
 
     Each layer has one temporal state and any number of convolution states, whose dtypes may differ;
-    a model without temporal states has some of no element. `temporal_buffer` and each of
-    `conv_buffer` are (layers, slots, *shape) in the layout layer_first, else (slots, layers, 1,
-    *shape); `kv_buffer` lists them all. A flat page is uint8: temporal, then the convolutions.
+    a model without temporal states has some of no element. `kv_buffer` lists `temporal_buffer` and
+    all of `conv_buffer`. With L layers, S slots and states of the shape R, each of them is
+
+    - layer_first: (L, S, *R), the state of slot t in layer l at [l, t]
+    - page_first and page_first_direct: (S, L, 1, *R), at [t, l, 0]
+
+    A flat page is uint8, `size_per_token` bytes: the temporal state of all layers, then each
+    convolution of all layers.
     """
 
     pool_label = "mamba"
@@ -1676,6 +1702,7 @@ class MambaPoolHost(HostKVCache):
             layout = BufferLayout(name, self.layer_num, self.page_num, 1, row, state.dtype)
             parts.append((layout, self.memory.allocate(layout.dims(), state.dtype)))
         self.buffers = HostBuffers(*parts)
+        logger.info("States of %d layers: %s", self.layer_num, self.buffers.describe())
         self.temporal_buffer, *self.conv_buffer = (buffer for _, buffer in parts)
         return [self.temporal_buffer, *self.conv_buffer]
 
@@ -1699,8 +1726,14 @@ class MambaPoolHost(HostKVCache):
 class MHATokenToKOnlyPoolHost(SharedSlotPool):
     """Keys alone, such as those by which sparse attention chooses tokens, beside an anchor pool.
 
-    `anchor_host` gives slots, pages and their number. `kv_buffer` is `k_buffer`, laid out as
-    `BufferLayout` says for rows (head_num, head_dim).
+    `anchor_host` gives slots, pages and their number. With L layers, S slots, P pages of ps slots,
+    H heads of D elements, `kv_buffer`, also `k_buffer`, is
+
+    - layer_first: (L, S, H, D), token t of layer l at [l, t]
+    - page_first: (S, L, H, D), at [t, l]
+    - page_first_direct: (P, L, ps, H, D), at [t // ps, l, t % ps]
+
+    A flat page has L * ps * H * D elements.
     """
 
     pool_label = "k_only"
@@ -1757,8 +1790,14 @@ class AsymmetricMHADevicePool(MHADevicePool, Protocol):
 class AsymmetricMHATokenToKVPoolHost(HostKVCache):
     """Keys and values of multi-head attention whose head sizes differ.
 
-    `k_buffer` and `v_buffer` are two tensors, each laid out as `BufferLayout` says; `kv_buffer`
-    lists both. A flat page holds the keys' page, then the values'.
+    `k_buffer` and `v_buffer` are two tensors, which `kv_buffer` lists. With L layers, S slots, P
+    pages of ps slots, H heads of D elements, D another for keys than for values, each is
+
+    - page_first: (S, L, H, D), token t of layer l at [t, l]
+    - page_first_direct: (P, L, ps, H, D), at [t // ps, l, t % ps]
+
+    A flat page holds the keys' page, then the values'; page buffers alternate likewise, each with a
+    size of its own.
     """
 
     layouts = _PAGE_MAJOR_LAYOUTS
@@ -1864,8 +1903,13 @@ class LogicalHostPool(HostSlotPool):
 class _DeepSeekV4PagePool(HostBufferPool):
     """A pool whose row is a page's bytes, in whatever order a kernel packed them.
 
-    `kv_buffer` is a list with a tensor (pages, bytes) a layer in the layout layer_first, else one
-    tensor: (pages, layers, bytes) in page_first, (pages, layers, 1, bytes) in page_first_direct.
+    With L layers, P pages and B = item_bytes bytes of a page in one layer, `kv_buffer` is uint8:
+
+    - layer_first: a list of L tensors (P, B), page p at [p]
+    - page_first: (P, L, B), page p of layer l at [p, l]
+    - page_first_direct: (P, L, 1, B), at [p, l, 0]
+
+    A flat page has L * B bytes. `size_per_token` is what one slot of a page comes to, rounded up.
     """
 
     rows_are_pages = True
@@ -2020,9 +2064,16 @@ _SCALE_BYTES = 4
 class DSAIndexerPoolHost(SharedSlotPool):
     """Keys and scales by which DeepSeek's sparse attention chooses tokens, beside an MLA pool.
 
-    `anchor_host` gives slots, pages and their number. A row is a page: the keys of its slots, then
-    their scales. `kv_buffer` is `index_k_with_scale_buffer`: (layers, pages, bytes) in the layout
-    layer_first, else (pages, layers, 1, bytes).
+    `anchor_host` gives slots, pages and their number. A row is a page of ps slots: their keys, then
+    their scales, B = ps * (index_head_dim + index_head_dim // quant_block_size * 4) bytes. With L
+    layers and P pages, `kv_buffer`, also `index_k_with_scale_buffer`, is uint8:
+
+    - layer_first: (L, P, B), page p of layer l at [l, p]
+    - page_first and page_first_direct: (P, L, 1, B), at [p, l, 0]
+
+    `indexer_size_per_token` is the bytes of a slot in one layer, `indexer_page_stride` is B, and
+    `size_per_token` the bytes of a slot in all layers. Keys that another kernel packed otherwise
+    are copied as well, for nothing looks into a page.
     """
 
     rows_are_pages = True
@@ -2073,6 +2124,7 @@ class DSAIndexerPoolHost(SharedSlotPool):
         self.index_k_data_refs = self.buffers.layer_views(0)
         if _is_cuda or _is_hip:
             self.index_k_data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
+        logger.info("Index keys of %d layers: %s", self.layer_num, self.buffers.describe())
         return buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:

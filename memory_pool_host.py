@@ -166,12 +166,13 @@ def check_pages(name: str, slots: NDArray[np.int64], page_size: int) -> NDArray[
     return starts // page_size
 
 
-def whole_pages(name: str, slots: NDArray[np.int64], page_size: int) -> NDArray[np.int64]:
-    """Give checked slots as whole pages: in their order where they are, else ascending."""
+def whole_pages(name: str, indices: object, limit: int, page_size: int) -> NDArray[np.int64]:
+    """Give a copy of slots that make whole pages: in their order if they do so, else ascending."""
+    slots = check_slots(name, indices, limit)
     try:
         check_pages(name, slots, page_size)
     except SlotError:
-        slots = np.sort(slots)
+        slots.sort()
         check_pages(name, slots, page_size)
     return slots
 
@@ -658,6 +659,11 @@ class HostBuffers:
         self.parts = parts
 
     @property
+    def page_num(self) -> int:
+        """Pages of every buffer."""
+        return self.parts[0][0].pages
+
+    @property
     def page_bytes(self) -> int:
         """Bytes of one page, all layers of all buffers."""
         return sum(layout.page_bytes for layout, _ in self.parts)
@@ -701,8 +707,14 @@ class HostBuffers:
                 found.append((layout.layer_pages(buffer, layer), rows))
         return found
 
-    def read_page(self, page: int, dtype: torch.dtype, flat: bool) -> torch.Tensor:
-        """Copy a page: one dimension of `dtype`, or if not `flat` the stacked buffers."""
+    def read_page(
+        self, index: int | torch.Tensor, page_size: int, dtype: torch.dtype, flat: bool
+    ) -> torch.Tensor:
+        """Copy the page that starts at slot `index`, for pages of `page_size` slots.
+
+        In one dimension of `dtype`, or if not `flat` the stacked buffers.
+        """
+        page = check_page_start("index", index, self.page_num * page_size, page_size)
         parts = [layout.page(buffer, page) for layout, buffer in self.parts]
         if flat:
             return torch.cat([part.flatten().view(dtype) for part in parts])
@@ -712,8 +724,15 @@ class HostBuffers:
             raise ValueError("flat must be True: the buffers of this pool differ in shape")
         return torch.stack(parts)
 
-    def write_page(self, page: int, data: torch.Tensor) -> None:
-        """Write a flat page of the right size."""
+    def write_page(
+        self, index: int | torch.Tensor, page_size: int, dtype: torch.dtype, data_page: torch.Tensor
+    ) -> None:
+        """Write a flat page of `dtype` to the page that starts at slot `index`."""
+        page = check_page_start("index", index, self.page_num * page_size, page_size)
+        data = check_tensor("data_page", data_page, (dtype,), 1)
+        wanted = self.page_bytes // dtype.itemsize
+        if data.numel() != wanted:
+            raise ValueError(f"data_page must have {wanted} elements, not {data.numel()}")
         start = 0
         for layout, buffer in self.parts:
             stop = start + layout.page_bytes // data.dtype.itemsize
@@ -722,12 +741,14 @@ class HostBuffers:
             target.copy_(data[start:stop].clone().view(layout.dtype).view(target.shape))
             start = stop
 
-    def page_meta(self, pages: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Give address and size in bytes of each stretch of memory that holds the pages.
+    def page_meta(self, indices: torch.Tensor, page_size: int) -> tuple[list[int], list[int]]:
+        """Give address and size in bytes of each stretch of memory that holds pages of slots.
 
         Page by page; within a page layer by layer where the layout parts them, and buffer by
         buffer.
         """
+        slots = check_slots("indices", indices, self.page_num * page_size)
+        pages = check_pages("indices", slots, page_size).tolist()
         addresses: list[int] = []
         sizes: list[int] = []
         for page in pages:
@@ -963,10 +984,9 @@ class HostSlotPool:
         allocated, or for part of a page; then nothing is released.
         """
         self._check_alive()
-        slots = check_slots("indices", indices, self.size)
+        slots = whole_pages("indices", indices, self.size, self.page_size)
         if slots.size == 0:
             return 0
-        slots = whole_pages("indices", slots, self.page_size)
         released = torch.from_numpy(slots)
         unused = slots[~self.slot_used[released].numpy()]
         if unused.size:
@@ -1168,10 +1188,9 @@ class HostBufferPool(HostSlotPool, ABC):
         of one shape are stacked.
         """
         self._check_alive()
-        page = check_page_start("index", index, self.size, self.page_size)
         if _is_cuda or _is_hip:
             current_stream().synchronize()  # a backup may still be writing
-        return self.buffers.read_page(page, self.page_dtype, flat)
+        return self.buffers.read_page(index, self.page_size, self.page_dtype, flat)
 
     def get_dummy_flat_data_page(self) -> torch.Tensor:
         """Give a flat page of zeros to read into, pinned if the pool is."""
@@ -1191,15 +1210,9 @@ class HostBufferPool(HostSlotPool, ABC):
         do not tell one layout from another.
         """
         self._check_alive()
-        page = check_page_start("index", index, self.size, self.page_size)
-        check_tensor("data_page", data_page, (self.page_dtype,), 1)
-        if data_page.numel() != self.page_numel:
-            raise ValueError(
-                f"data_page must have {self.page_numel} elements, not {data_page.numel()}"
-            )
         if format_tag is not None and format_tag != self.storage_format_tag:
             raise ValueError(f"format_tag must be {self.storage_format_tag}, not {format_tag}")
-        self.buffers.write_page(page, data_page)
+        self.buffers.write_page(index, self.page_size, self.page_dtype, data_page)
 
     def get_page_buffer_meta(self, indices: torch.Tensor) -> tuple[list[int], list[int]]:
         """Give address and size in bytes of each stretch of memory that holds the pages.
@@ -1208,8 +1221,7 @@ class HostBufferPool(HostSlotPool, ABC):
         where the layout parts them, and buffer by buffer.
         """
         self._check_alive()
-        slots = check_slots("indices", indices, self.size)
-        return self.buffers.page_meta(check_pages("indices", slots, self.page_size).tolist())
+        return self.buffers.page_meta(indices, self.page_size)
 
     def get_hybrid_pool_buffer(self) -> list[torch.Tensor]:
         """Give every host buffer, for a storage back end to register."""

@@ -429,6 +429,11 @@ ALLOC_MEMORY_FUNCS = _ByDeviceType(
 )
 
 
+def _unregister_all(tensors: list[torch.Tensor]) -> None:
+    while tensors:
+        unregister_host_memory(tensors.pop())
+
+
 class HostMemory:
     """The memory of one pool: allocated for transfers with a type of device, and pinned or not.
 
@@ -450,6 +455,8 @@ class HostMemory:
         self._device = device
         self._pin_memory = pin_memory
         self._registered: list[torch.Tensor] = []
+        # Also when a pool is dropped, and at exit: what stays pinned delays the end of the process.
+        self._unpin = weakref.finalize(self, _unregister_all, self._registered)
 
     def allocate(self, dims: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Give a zeroed tensor."""
@@ -468,8 +475,7 @@ class HostMemory:
         """Unpin all tensors, once their copies are through; a second call does nothing."""
         if _is_cuda or _is_hip:
             current_stream().synchronize()
-        while self._registered:
-            unregister_host_memory(self._registered.pop())
+        self._unpin()
         if isinstance(self.allocator, ShmHostTensorAllocator):
             self.allocator.close()
 

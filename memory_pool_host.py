@@ -46,11 +46,9 @@ import torch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from torch.distributed import ProcessGroup
 
 logger = logging.getLogger(__name__)
 
-_is_linux = sys.platform == "linux"
 _is_cuda = torch.cuda.is_available() and torch.version.cuda is not None
 _is_hip = torch.cuda.is_available() and torch.version.hip is not None
 
@@ -168,13 +166,15 @@ def check_pages(name: str, slots: NDArray[np.int64], page_size: int) -> NDArray[
     return starts // page_size
 
 
-def check_paired(label: str, host: NDArray[np.int64], device: NDArray[np.int64]) -> None:
-    """Refuse the slots of a transfer of the pool `label` that are not of one number."""
-    if host.size != device.size:
-        raise ValueError(
-            f"{label} transfer index size mismatch: host_indices and device_indices must have one "
-            f"length, not {host.size} and {device.size}"
-        )
+def whole_pages(name: str, indices: object, limit: int, page_size: int) -> NDArray[np.int64]:
+    """Give a copy of slots that make whole pages: in their order if they do so, else ascending."""
+    slots = check_slots(name, indices, limit)
+    try:
+        check_pages(name, slots, page_size)
+    except SlotError:
+        slots.sort()
+        check_pages(name, slots, page_size)
+    return slots
 
 
 def check_page_start(name: str, index: int | torch.Tensor, limit: int, page_size: int) -> int:
@@ -204,6 +204,7 @@ _HUGE_PAGE_BYTES = {"2MB": 2 * 1024**2, "1GB": 1024**3}
 # From Linux's mman.h: take huge pages, whose size stands as a power of two above this bit.
 _MAP_HUGETLB = 0x40000
 _MAP_HUGE_SHIFT = 26
+_is_linux = sys.platform == "linux"
 _MAP_POPULATE: int = getattr(mmap, "MAP_POPULATE", 0)  # Linux alone has it
 
 
@@ -428,21 +429,34 @@ ALLOC_MEMORY_FUNCS = _ByDeviceType(
 )
 
 
+def _unregister_all(tensors: list[torch.Tensor]) -> None:
+    while tensors:
+        unregister_host_memory(tensors.pop())
+
+
 class HostMemory:
-    """The memory of one pool: allocated for transfers with a type of device, and pinned or not."""
+    """The memory of one pool: allocated for transfers with a type of device, and pinned or not.
+
+    Raises ValueError unless there are `requested` bytes, with `reserve` bytes beside them.
+    """
 
     def __init__(
         self,
+        requested: int,
+        reserve: int,
         device_type: str | torch.device,
         allocator_type: str,
         device: str,
         pin_memory: bool,
     ) -> None:
         self.allocator = get_allocator_from_storage(allocator_type)
+        check_host_memory(requested, reserve)
         self._function = ALLOC_MEMORY_FUNCS[device_type]
         self._device = device
         self._pin_memory = pin_memory
         self._registered: list[torch.Tensor] = []
+        # Also when a pool is dropped, and at exit: what stays pinned delays the end of the process.
+        self._unpin = weakref.finalize(self, _unregister_all, self._registered)
 
     def allocate(self, dims: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Give a zeroed tensor."""
@@ -461,8 +475,7 @@ class HostMemory:
         """Unpin all tensors, once their copies are through; a second call does nothing."""
         if _is_cuda or _is_hip:
             current_stream().synchronize()
-        while self._registered:
-            unregister_host_memory(self._registered.pop())
+        self._unpin()
         if isinstance(self.allocator, ShmHostTensorAllocator):
             self.allocator.close()
 
@@ -574,18 +587,6 @@ def check_host_memory(requested: int, reserve: int) -> None:
     logger.info("Allocating %.2f GB of host memory for a KV cache", requested / 1e9)
 
 
-def sync_fixed_hicache_size(size: int, host_size: float, group: ProcessGroup | None = None) -> int:
-    """Give the number of slots that every pipeline stage in `group` can hold.
-
-    A size in GB gives stages with more layers fewer slots; all must agree on the smallest.
-    """
-    if group is None or host_size <= 0:
-        return size
-    smallest = torch.tensor(size, dtype=torch.int64)
-    torch.distributed.all_reduce(smallest, op=torch.distributed.ReduceOp.MIN, group=group)
-    return int(smallest)
-
-
 @dataclass(frozen=True)
 class BufferLayout:
     """Where a host buffer keeps the rows of `layers` x `pages` x `page_size` slots.
@@ -664,6 +665,11 @@ class HostBuffers:
         self.parts = parts
 
     @property
+    def page_num(self) -> int:
+        """Pages of every buffer."""
+        return self.parts[0][0].pages
+
+    @property
     def page_bytes(self) -> int:
         """Bytes of one page, all layers of all buffers."""
         return sum(layout.page_bytes for layout, _ in self.parts)
@@ -672,6 +678,16 @@ class HostBuffers:
         """Say in one word what the rows are made of."""
         words = (f"{layout.dtype}{list(layout.row)}" for layout, _ in self.parts)
         return "+".join(word.removeprefix("torch.").replace(" ", "") for word in words)
+
+    def layer_views(self, part: int) -> list[torch.Tensor]:
+        """View each layer of a buffer as (P, ps, *R)."""
+        layout, buffer = self.parts[part]
+        return [layout.layer_pages(buffer, layer) for layer in range(layout.layers)]
+
+    def layer_addresses(self, part: int, device: str | torch.device) -> torch.Tensor:
+        """Give the addresses of a buffer's layers, uint64 on a device, for a caller's kernels."""
+        addresses = [view.data_ptr() for view in self.layer_views(part)]
+        return torch.from_numpy(np.array(addresses, dtype=np.uint64)).to(device)
 
     def lanes(
         self, layer: int, device: Sequence[torch.Tensor], by_word: bool
@@ -697,8 +713,14 @@ class HostBuffers:
                 found.append((layout.layer_pages(buffer, layer), rows))
         return found
 
-    def read_page(self, page: int, dtype: torch.dtype, flat: bool) -> torch.Tensor:
-        """Copy a page: one dimension of `dtype`, or if not `flat` the stacked buffers."""
+    def read_page(
+        self, index: int | torch.Tensor, page_size: int, dtype: torch.dtype, flat: bool
+    ) -> torch.Tensor:
+        """Copy the page that starts at slot `index`, for pages of `page_size` slots.
+
+        In one dimension of `dtype`, or if not `flat` the stacked buffers.
+        """
+        page = check_page_start("index", index, self.page_num * page_size, page_size)
         parts = [layout.page(buffer, page) for layout, buffer in self.parts]
         if flat:
             return torch.cat([part.flatten().view(dtype) for part in parts])
@@ -708,8 +730,15 @@ class HostBuffers:
             raise ValueError("flat must be True: the buffers of this pool differ in shape")
         return torch.stack(parts)
 
-    def write_page(self, page: int, data: torch.Tensor) -> None:
-        """Write a flat page of the right size."""
+    def write_page(
+        self, index: int | torch.Tensor, page_size: int, dtype: torch.dtype, data_page: torch.Tensor
+    ) -> None:
+        """Write a flat page of `dtype` to the page that starts at slot `index`."""
+        page = check_page_start("index", index, self.page_num * page_size, page_size)
+        data = check_tensor("data_page", data_page, (dtype,), 1)
+        wanted = self.page_bytes // dtype.itemsize
+        if data.numel() != wanted:
+            raise ValueError(f"data_page must have {wanted} elements, not {data.numel()}")
         start = 0
         for layout, buffer in self.parts:
             stop = start + layout.page_bytes // data.dtype.itemsize
@@ -718,12 +747,14 @@ class HostBuffers:
             target.copy_(data[start:stop].clone().view(layout.dtype).view(target.shape))
             start = stop
 
-    def page_meta(self, pages: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Give address and size in bytes of each stretch of memory that holds the pages.
+    def page_meta(self, indices: torch.Tensor, page_size: int) -> tuple[list[int], list[int]]:
+        """Give address and size in bytes of each stretch of memory that holds pages of slots.
 
         Page by page; within a page layer by layer where the layout parts them, and buffer by
         buffer.
         """
+        slots = check_slots("indices", indices, self.page_num * page_size)
+        pages = check_pages("indices", slots, page_size).tolist()
         addresses: list[int] = []
         sizes: list[int] = []
         for page in pages:
@@ -761,6 +792,35 @@ class SlotTransfer:
         self._host_page = torch.from_numpy(host // page_size)
         self._host_offset = torch.from_numpy(host % page_size)
         self._device_row = torch.from_numpy(device)
+
+    @classmethod
+    def checked(
+        cls,
+        label: str,
+        host_side: tuple[torch.Tensor, int],
+        device_side: tuple[torch.Tensor, int],
+        page_size: int,
+        *,
+        by_run: bool,
+        by_page: bool,
+    ) -> SlotTransfer:
+        """Make a transfer of the pool `label`; a side is its indices and how many slots it has.
+
+        With `by_page` a row is a page's, so both sides are whole pages. With `by_run` the host's
+        are, and rows are copied in stretches.
+        """
+        host = check_slots("host_indices", *host_side)
+        device = check_slots("device_indices", *device_side)
+        if host.size != device.size:
+            raise ValueError(
+                f"{label} transfer index size mismatch: host_indices and device_indices must have "
+                f"one length, not {host.size} and {device.size}"
+            )
+        if by_page or by_run:
+            host_pages = check_pages("host_indices", host, page_size)
+        if by_page:
+            return cls(host_pages, check_pages("device_indices", device, page_size), 1, by_run)
+        return cls(host, device, page_size, by_run)
 
     def load(self, pages: torch.Tensor, rows: torch.Tensor) -> None:
         """Copy from host `pages` (P, ps, *R) to device `rows` (N, *R)."""
@@ -832,7 +892,13 @@ class DevicePool(Protocol):
 
 
 def device_rows(device_pool: object, attribute: str, layer: int) -> torch.Tensor:
-    """Give one layer's buffer of a device pool; errors name the attribute that is wrong."""
+    """Give one layer's buffer of a device pool; errors name the attribute that is wrong.
+
+    Refused are rows that mean nothing without scales in a buffer of their own.
+    """
+    scales = attribute.replace("_buffer", "_scale_buffer")
+    if getattr(device_pool, scales, None) is not None:
+        raise ValueError(f"device_pool has {scales}, which this host pool would not carry")
     buffers = getattr(device_pool, attribute, None)
     if buffers is None:
         kind = type(device_pool).__name__
@@ -924,14 +990,9 @@ class HostSlotPool:
         allocated, or for part of a page; then nothing is released.
         """
         self._check_alive()
-        slots = check_slots("indices", indices, self.size)
+        slots = whole_pages("indices", indices, self.size, self.page_size)
         if slots.size == 0:
             return 0
-        try:
-            check_pages("indices", slots, self.page_size)
-        except SlotError:
-            slots.sort()
-            check_pages("indices", slots, self.page_size)
         released = torch.from_numpy(slots)
         unused = slots[~self.slot_used[released].numpy()]
         if unused.size:
@@ -960,12 +1021,16 @@ class HostBufferPool(HostSlotPool, ABC):
     Subclasses make `buffers`, and `_device_rows` gives the device's buffers in the same order.
     """
 
-    layouts: ClassVar[tuple[str, ...]]
+    layouts: ClassVar[tuple[str, ...]] = ("layer_first", "page_first", "page_first_direct")
     # For each io backend the layouts that it can copy.
-    io_layouts: ClassVar[Mapping[str, tuple[str, ...]]]
+    io_layouts: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "kernel": ("layer_first", "page_first"),
+        "direct": ("layer_first", "page_first_direct"),
+    }
     # A row is a page's, not a slot's: transfers then take whole pages on both sides.
     rows_are_pages: ClassVar[bool] = False
     pool_label: str = "kv"
+    device_pool: Any = None
     buffers: HostBuffers
 
     def _set_options(self, layout: str, pin_memory: bool, device: str) -> None:
@@ -984,12 +1049,14 @@ class HostBufferPool(HostSlotPool, ABC):
         allocator_type: str,
     ) -> None:
         """Make `size` slots, and buffers of `requested` bytes if the host has them; or neither."""
-        check_host_memory(requested, HICACHE_HOST_MEMORY_RESERVE_BYTES)
+        options = (device_type, allocator_type, self.device, self.pin_memory)
+        self.memory = HostMemory(requested, HICACHE_HOST_MEMORY_RESERVE_BYTES, *options)
         super().__init__(size, page_size, self.layout)
-        self.memory = HostMemory(device_type, allocator_type, self.device, self.pin_memory)
         self.allocator = self.memory.allocator
         try:
             self.kv_buffer = self.init_kv_buffer()
+            for layer in range(self.layer_num):
+                self.buffers.lanes(layer, self._device_rows(self.device_pool, layer), False)
         except BaseException:
             self.memory.release()
             raise
@@ -1093,18 +1160,14 @@ class HostBufferPool(HostSlotPool, ABC):
         lanes: list[tuple[torch.Tensor, torch.Tensor]],
     ) -> SlotTransfer:
         unit = self.page_size if self.rows_are_pages else 1
-        limit = min(rows.shape[0] for _, rows in lanes) * unit
-        host = check_slots("host_indices", host_indices, self.size)
-        device = check_slots("device_indices", device_indices, limit)
-        check_paired(self.pool_label, host, device)
-        by_run = io_backend == "direct"
-        if self.rows_are_pages:
-            host = check_pages("host_indices", host, self.page_size)
-            device = check_pages("device_indices", device, self.page_size)
-            return SlotTransfer(host, device, 1, by_run)
-        if by_run:
-            check_pages("host_indices", host, self.page_size)
-        return SlotTransfer(host, device, self.page_size, by_run)
+        return SlotTransfer.checked(
+            self.pool_label,
+            (host_indices, self.size),
+            (device_indices, min(rows.shape[0] for _, rows in lanes) * unit),
+            self.page_size,
+            by_run=io_backend == "direct",
+            by_page=self.rows_are_pages,
+        )
 
     @property
     def page_dtype(self) -> torch.dtype:
@@ -1131,10 +1194,9 @@ class HostBufferPool(HostSlotPool, ABC):
         of one shape are stacked.
         """
         self._check_alive()
-        page = check_page_start("index", index, self.size, self.page_size)
         if _is_cuda or _is_hip:
             current_stream().synchronize()  # a backup may still be writing
-        return self.buffers.read_page(page, self.page_dtype, flat)
+        return self.buffers.read_page(index, self.page_size, self.page_dtype, flat)
 
     def get_dummy_flat_data_page(self) -> torch.Tensor:
         """Give a flat page of zeros to read into, pinned if the pool is."""
@@ -1154,15 +1216,9 @@ class HostBufferPool(HostSlotPool, ABC):
         do not tell one layout from another.
         """
         self._check_alive()
-        page = check_page_start("index", index, self.size, self.page_size)
-        check_tensor("data_page", data_page, (self.page_dtype,), 1)
-        if data_page.numel() != self.page_numel:
-            raise ValueError(
-                f"data_page must have {self.page_numel} elements, not {data_page.numel()}"
-            )
         if format_tag is not None and format_tag != self.storage_format_tag:
             raise ValueError(f"format_tag must be {self.storage_format_tag}, not {format_tag}")
-        self.buffers.write_page(page, data_page)
+        self.buffers.write_page(index, self.page_size, self.page_dtype, data_page)
 
     def get_page_buffer_meta(self, indices: torch.Tensor) -> tuple[list[int], list[int]]:
         """Give address and size in bytes of each stretch of memory that holds the pages.
@@ -1171,8 +1227,7 @@ class HostBufferPool(HostSlotPool, ABC):
         where the layout parts them, and buffer by buffer.
         """
         self._check_alive()
-        slots = check_slots("indices", indices, self.size)
-        return self.buffers.page_meta(check_pages("indices", slots, self.page_size).tolist())
+        return self.buffers.page_meta(indices, self.page_size)
 
     def get_hybrid_pool_buffer(self) -> list[torch.Tensor]:
         """Give every host buffer, for a storage back end to register."""
@@ -1182,6 +1237,20 @@ class HostBufferPool(HostSlotPool, ABC):
         """Say whether every page starts at a multiple of `page_size_bytes`, as direct I/O needs."""
         unit = check_int("page_size_bytes", page_size_bytes, 1)
         return self.layout != "layer_first" and self.buffers.aligned(unit)
+
+
+def sync_fixed_hicache_size(
+    size: int, host_size: float, group: torch.distributed.ProcessGroup | None = None
+) -> int:
+    """Give the number of slots that every pipeline stage in `group` can hold.
+
+    A size in GB gives stages with more layers fewer slots; all must agree on the smallest.
+    """
+    if group is None or host_size <= 0:
+        return size
+    smallest = torch.tensor(size, dtype=torch.int64)
+    torch.distributed.all_reduce(smallest, op=torch.distributed.ReduceOp.MIN, group=group)
+    return int(smallest)
 
 
 class HostKVCache(HostBufferPool):
@@ -1205,7 +1274,7 @@ class HostKVCache(HostBufferPool):
         device: str = "cpu",
         allocator_type: str = "default",
         *,
-        pipeline_group: ProcessGroup | None = None,
+        pipeline_group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         check_int("page_size", page_size, 1)
         self._set_options(layout, pin_memory, device)
@@ -1214,7 +1283,7 @@ class HostKVCache(HostBufferPool):
         self.size_per_token = self.get_size_per_token()
         wanted = self._wanted_slots(host_to_device_ratio, host_size)
         wanted = sync_fixed_hicache_size(wanted, host_size, pipeline_group)
-        size = round_up(wanted, page_size)
+        size = -(-wanted // page_size) * page_size
         super().__init__(
             size, page_size, size * self.size_per_token, device_pool.device, allocator_type
         )
@@ -1281,33 +1350,24 @@ class MHADevicePool(DevicePool, Protocol):
 # These keep a page in one stretch of memory.
 _PAGE_MAJOR_LAYOUTS = ("page_first", "page_first_direct")
 
-# What each io backend copies of them and of layer_first.
-_ROW_IO_LAYOUTS = {
-    "kernel": ("layer_first", "page_first"),
-    "direct": ("layer_first", "page_first_direct"),
-}
-
-
-def check_no_scales(device_pool: object, *attributes: str) -> None:
-    """Refuse a device pool whose rows mean nothing without scales in a buffer of their own."""
-    for name in attributes:
-        if getattr(device_pool, name, None) is not None:
-            raise ValueError(f"device_pool has {name}, which this host pool would not carry")
-
-
-def address_table(views: Sequence[torch.Tensor], device: str | torch.device) -> torch.Tensor:
-    """Give the addresses of host tensors as uint64 on a device, for copy kernels of the caller."""
-    addresses = np.array([view.data_ptr() for view in views], dtype=np.uint64)
-    return torch.from_numpy(addresses).to(device)
-
 
 class MHATokenToKVPoolHost(HostKVCache):
     """Keys and values of multi-head attention, of one head size.
 
     `kv_buffer` is one tensor whose first dimension parts keys from values; `k_buffer` and
-    `v_buffer` are its halves, each laid out as `BufferLayout` says for rows (head_num, head_dim).
-    `k_data_refs` and `v_data_refs` view each layer as (P, ps, head_num, head_dim), and where a GPU
-    can reach host memory `k_data_ptrs` and `v_data_ptrs` are their addresses, on the device.
+    `v_buffer` are its halves. With L layers, S slots, P pages of ps slots, H heads of D elements:
+
+    - layer_first: (2, L, S, H, D), token t of layer l at [:, l, t]
+    - page_first: (2, S, L, H, D), at [:, t, l]
+    - page_first_direct: (2, P, L, ps, H, D), at [:, t // ps, l, t % ps]
+    - page_head: (2, P, H, ps, L, D), at [:, t // ps, :, t % ps, l]
+
+    `k_data_refs` and `v_data_refs` view each layer as (P, ps, H, D). Where a GPU can reach host
+    memory, `k_data_ptrs` and `v_data_ptrs` are the layers' addresses, on the device.
+
+    A flat page has 2 * L * ps * H * D elements, keys before values. `size_per_token` and
+    `layout_dim` are bytes of all layers, `token_stride_size` bytes of one; the latter two count
+    keys alone.
     """
 
     layouts = ("layer_first", "page_first", "page_first_direct", "page_head")
@@ -1322,7 +1382,6 @@ class MHATokenToKVPoolHost(HostKVCache):
     def get_size_per_token(self) -> int:
         """Take the geometry from the device pool; give the bytes that one slot needs."""
         pool = self.device_pool
-        check_no_scales(pool, "k_scale_buffer", "v_scale_buffer")
         self.head_num, self.head_dim = pool.head_num, pool.head_dim
         if getattr(pool, "v_head_dim", self.head_dim) != self.head_dim:
             raise ValueError(
@@ -1347,13 +1406,12 @@ class MHATokenToKVPoolHost(HostKVCache):
         kv_buffer = self.memory.allocate((2, *layout.dims()), self.dtype)
         self.k_buffer, self.v_buffer = kv_buffer.unbind(0)
         self.buffers = HostBuffers((layout, self.k_buffer), (layout, self.v_buffer))
-        self.k_data_refs, self.v_data_refs = (
-            [layout.layer_pages(buffer, layer) for layer in range(self.layer_num)]
-            for buffer in (self.k_buffer, self.v_buffer)
-        )
+        self.k_data_refs = self.buffers.layer_views(0)
+        self.v_data_refs = self.buffers.layer_views(1)
         if _is_cuda or _is_hip:
-            self.k_data_ptrs = address_table(self.k_data_refs, self.device_pool.device)
-            self.v_data_ptrs = address_table(self.v_data_refs, self.device_pool.device)
+            self.k_data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
+            self.v_data_ptrs = self.buffers.layer_addresses(1, self.device_pool.device)
+        logger.info("Keys and values of %d layers: %s", self.layer_num, self.buffers.describe())
         return kv_buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
@@ -1389,7 +1447,6 @@ class HiSparseHostPoolMixin:
     """
 
     page_size: int
-    lock: threading.RLock
 
     if TYPE_CHECKING:
 
@@ -1479,14 +1536,21 @@ class MLADevicePool(DevicePool, Protocol):
 class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
     """Latent rows of multi-head latent attention, keys and values in one.
 
-    `kv_buffer` is laid out as `BufferLayout` says for rows (1, kv_cache_dim). A row is
-    kv_lora_rank + qk_rope_head_dim wide, or `override_kv_cache_dim` where the device packs
-    something else into it, such as fp8 values with their scales. `data_refs` views each layer as
-    (P, ps, 1, kv_cache_dim); `data_ptrs` is as in `MHATokenToKVPoolHost`.
+    A row has C = kv_lora_rank + qk_rope_head_dim elements, or `override_kv_cache_dim` where the
+    device packs something else into it, such as fp8 values with their scales and positions. With L
+    layers, S slots and P pages of ps slots, `kv_buffer` is
+
+    - layer_first: (L, S, 1, C), token t of layer l at [l, t]
+    - page_first: (S, L, 1, C), at [t, l]
+    - page_first_direct: (P, L, ps, 1, C), at [t // ps, l, t % ps]
+
+    `data_refs` views each layer as (P, ps, 1, C). Where a GPU can reach host memory, `data_ptrs`
+    are the layers' addresses, on the device.
+
+    A flat page has L * ps * C elements. `size_per_token` and `layout_dim` are bytes of all layers,
+    `token_stride_size` bytes of one.
     """
 
-    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts = _ROW_IO_LAYOUTS
     device_pool: MLADevicePool
     data_ptrs: torch.Tensor | None = None
 
@@ -1502,7 +1566,7 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
         allocator_type: str = "default",
         override_kv_cache_dim: int | None = None,
         *,
-        pipeline_group: ProcessGroup | None = None,
+        pipeline_group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         if override_kv_cache_dim is not None:
             check_int("override_kv_cache_dim", override_kv_cache_dim, 1)
@@ -1522,7 +1586,6 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
     def get_size_per_token(self) -> int:
         """Take the geometry from the device pool; give the bytes that one slot needs."""
         pool = self.device_pool
-        check_no_scales(pool, "kv_scale_buffer")
         self.kv_lora_rank = pool.kv_lora_rank
         self.qk_rope_head_dim = pool.qk_rope_head_dim
         self.layer_num = pool.layer_num
@@ -1550,9 +1613,10 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
         )
         kv_buffer = self.memory.allocate(layout.dims(), self.dtype)
         self.buffers = HostBuffers((layout, kv_buffer))
-        self.data_refs = [layout.layer_pages(kv_buffer, layer) for layer in range(self.layer_num)]
+        self.data_refs = self.buffers.layer_views(0)
         if _is_cuda or _is_hip:
-            self.data_ptrs = address_table(self.data_refs, self.device_pool.device)
+            self.data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
+        logger.info("Latent rows of %d layers: %s", self.layer_num, self.buffers.describe())
         return kv_buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
@@ -1596,13 +1660,16 @@ class MambaPoolHost(HostKVCache):
     """States of recurrent layers: a slot is a request's state, and a page is one slot.
 
     Each layer has one temporal state and any number of convolution states, whose dtypes may differ;
-    a model without temporal states has some of no element. `temporal_buffer` and each of
-    `conv_buffer` are (layers, slots, *shape) in the layout layer_first, else (slots, layers, 1,
-    *shape); `kv_buffer` lists them all. A flat page is uint8: temporal, then the convolutions.
+    a model without temporal states has some of no element. `kv_buffer` lists `temporal_buffer` and
+    all of `conv_buffer`. With L layers, S slots and states of the shape R, each of them is
+
+    - layer_first: (L, S, *R), the state of slot t in layer l at [l, t]
+    - page_first and page_first_direct: (S, L, 1, *R), at [t, l, 0]
+
+    A flat page is uint8, `size_per_token` bytes: the temporal state of all layers, then each
+    convolution of all layers.
     """
 
-    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts = _ROW_IO_LAYOUTS
     pool_label = "mamba"
     device_pool: MambaDevicePool
     page_dtype = torch.uint8
@@ -1617,7 +1684,7 @@ class MambaPoolHost(HostKVCache):
         allocator_type: str = "default",
         layout: str = "layer_first",
         *,
-        pipeline_group: ProcessGroup | None = None,
+        pipeline_group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         super().__init__(
             device_pool,
@@ -1653,6 +1720,7 @@ class MambaPoolHost(HostKVCache):
             layout = BufferLayout(name, self.layer_num, self.page_num, 1, row, state.dtype)
             parts.append((layout, self.memory.allocate(layout.dims(), state.dtype)))
         self.buffers = HostBuffers(*parts)
+        logger.info("States of %d layers: %s", self.layer_num, self.buffers.describe())
         self.temporal_buffer, *self.conv_buffer = (buffer for _, buffer in parts)
         return [self.temporal_buffer, *self.conv_buffer]
 
@@ -1676,12 +1744,16 @@ class MambaPoolHost(HostKVCache):
 class MHATokenToKOnlyPoolHost(SharedSlotPool):
     """Keys alone, such as those by which sparse attention chooses tokens, beside an anchor pool.
 
-    `anchor_host` gives slots, pages and their number. `kv_buffer` is `k_buffer`, laid out as
-    `BufferLayout` says for rows (head_num, head_dim).
+    `anchor_host` gives slots, pages and their number. With L layers, S slots, P pages of ps slots,
+    H heads of D elements, `kv_buffer`, also `k_buffer`, is
+
+    - layer_first: (L, S, H, D), token t of layer l at [l, t]
+    - page_first: (S, L, H, D), at [t, l]
+    - page_first_direct: (P, L, ps, H, D), at [t // ps, l, t % ps]
+
+    A flat page has L * ps * H * D elements.
     """
 
-    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts = _ROW_IO_LAYOUTS
     pool_label = "k_only"
     k_data_ptrs: torch.Tensor | None = None
 
@@ -1695,7 +1767,6 @@ class MHATokenToKOnlyPoolHost(SharedSlotPool):
         allocator_type: str = "default",
     ) -> None:
         self._set_options(layout, pin_memory, device)
-        check_no_scales(device_pool, "k_scale_buffer")
         self.device_pool = device_pool
         self.dtype = device_pool.store_dtype
         self.start_layer, self.end_layer = device_pool.start_layer, device_pool.end_layer
@@ -1719,11 +1790,9 @@ class MHATokenToKOnlyPoolHost(SharedSlotPool):
         )
         self.k_buffer = self.memory.allocate(layout.dims(), self.dtype)
         self.buffers = HostBuffers((layout, self.k_buffer))
-        self.k_data_refs = [
-            layout.layer_pages(self.k_buffer, layer) for layer in range(self.layer_num)
-        ]
+        self.k_data_refs = self.buffers.layer_views(0)
         if _is_cuda or _is_hip:
-            self.k_data_ptrs = address_table(self.k_data_refs, self.device_pool.device)
+            self.k_data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
         return self.k_buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
@@ -1739,8 +1808,14 @@ class AsymmetricMHADevicePool(MHADevicePool, Protocol):
 class AsymmetricMHATokenToKVPoolHost(HostKVCache):
     """Keys and values of multi-head attention whose head sizes differ.
 
-    `k_buffer` and `v_buffer` are two tensors, each laid out as `BufferLayout` says; `kv_buffer`
-    lists both. A flat page holds the keys' page, then the values'.
+    `k_buffer` and `v_buffer` are two tensors, which `kv_buffer` lists. With L layers, S slots, P
+    pages of ps slots, H heads of D elements, D another for keys than for values, each is
+
+    - page_first: (S, L, H, D), token t of layer l at [t, l]
+    - page_first_direct: (P, L, ps, H, D), at [t // ps, l, t % ps]
+
+    A flat page holds the keys' page, then the values'; page buffers alternate likewise, each with a
+    size of its own.
     """
 
     layouts = _PAGE_MAJOR_LAYOUTS
@@ -1753,7 +1828,6 @@ class AsymmetricMHATokenToKVPoolHost(HostKVCache):
     def get_size_per_token(self) -> int:
         """Take the geometry from the device pool; give the bytes that one slot needs."""
         pool = self.device_pool
-        check_no_scales(pool, "k_scale_buffer", "v_scale_buffer")
         self.head_num, self.layer_num = pool.head_num, pool.layer_num
         self.head_dim, self.v_head_dim = pool.head_dim, pool.v_head_dim
         width = self.head_dim + self.v_head_dim
@@ -1847,12 +1921,15 @@ class LogicalHostPool(HostSlotPool):
 class _DeepSeekV4PagePool(HostBufferPool):
     """A pool whose row is a page's bytes, in whatever order a kernel packed them.
 
-    `kv_buffer` is a list with a tensor (pages, bytes) a layer in the layout layer_first, else one
-    tensor: (pages, layers, bytes) in page_first, (pages, layers, 1, bytes) in page_first_direct.
+    With L layers, P pages and B = item_bytes bytes of a page in one layer, `kv_buffer` is uint8:
+
+    - layer_first: a list of L tensors (P, B), page p at [p]
+    - page_first: (P, L, B), page p of layer l at [p, l]
+    - page_first_direct: (P, L, 1, B), at [p, l, 0]
+
+    A flat page has L * B bytes. `size_per_token` is what one slot of a page comes to, rounded up.
     """
 
-    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts = _ROW_IO_LAYOUTS
     rows_are_pages = True
     item_bytes: int
     device_buffers: list[torch.Tensor]
@@ -2005,13 +2082,18 @@ _SCALE_BYTES = 4
 class DSAIndexerPoolHost(SharedSlotPool):
     """Keys and scales by which DeepSeek's sparse attention chooses tokens, beside an MLA pool.
 
-    `anchor_host` gives slots, pages and their number. A row is a page: the keys of its slots, then
-    their scales. `kv_buffer` is `index_k_with_scale_buffer`: (layers, pages, bytes) in the layout
-    layer_first, else (pages, layers, 1, bytes).
+    `anchor_host` gives slots, pages and their number. A row is a page of ps slots: their keys, then
+    their scales, B = ps * (index_head_dim + index_head_dim // quant_block_size * 4) bytes. With L
+    layers and P pages, `kv_buffer`, also `index_k_with_scale_buffer`, is uint8:
+
+    - layer_first: (L, P, B), page p of layer l at [l, p]
+    - page_first and page_first_direct: (P, L, 1, B), at [p, l, 0]
+
+    `indexer_size_per_token` is the bytes of a slot in one layer, `indexer_page_stride` is B, and
+    `size_per_token` the bytes of a slot in all layers. Keys that another kernel packed otherwise
+    are copied as well, for nothing looks into a page.
     """
 
-    layouts = ("layer_first", *_PAGE_MAJOR_LAYOUTS)
-    io_layouts = _ROW_IO_LAYOUTS
     rows_are_pages = True
     pool_label = "indexer"
     index_k_data_ptrs: torch.Tensor | None = None
@@ -2057,11 +2139,10 @@ class DSAIndexerPoolHost(SharedSlotPool):
         buffer = self.memory.allocate(layout.dims(), torch.uint8)
         self.index_k_with_scale_buffer = buffer
         self.buffers = HostBuffers((layout, buffer))
-        self.index_k_data_refs = [
-            layout.layer_pages(buffer, layer) for layer in range(self.layer_num)
-        ]
+        self.index_k_data_refs = self.buffers.layer_views(0)
         if _is_cuda or _is_hip:
-            self.index_k_data_ptrs = address_table(self.index_k_data_refs, self.device_pool.device)
+            self.index_k_data_ptrs = self.buffers.layer_addresses(0, self.device_pool.device)
+        logger.info("Index keys of %d layers: %s", self.layer_num, self.buffers.describe())
         return buffer
 
     def _device_rows(self, device_pool: Any, layer: int) -> list[torch.Tensor]:
@@ -2250,6 +2331,7 @@ class HostPoolGroup:
                     entry.host_evict_fn(sizes[name])
                     slots = entry.host_pool.alloc(sizes[name])
                 if slots is None:
+                    logger.warning("The side pool %s has no %d slots left", name, sizes[name])
                     break
                 found[name] = slots
         finally:

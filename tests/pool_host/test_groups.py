@@ -183,7 +183,7 @@ def test_nothing_is_moved_unless_all_can_be(
     assert after == before
 
 
-def test_slots_of_side_pools_are_all_given_or_none() -> None:
+def test_slots_of_side_pools_are_all_given_or_none(caplog: pytest.LogCaptureFixture) -> None:
     first, second = make_mamba(pages=5), make_paged(page_size=4, pages=3)
     asked: list[str] = []
     held: list[torch.Tensor] = []
@@ -200,6 +200,7 @@ def test_slots_of_side_pools_are_all_given_or_none() -> None:
         ]
     )
     assert group.resolve_host_transfers({"b": 6, "a": 4}) is None
+    assert "The side pool b has no 6 slots left" in caplog.text
     with pytest.raises(TypeError, match="need_size must be an integer"):
         group.resolve_host_transfers({"b": 1.5, "a": 4})  # type: ignore[dict-item]
     assert (first.host.available_size(), second.host.available_size()) == (5, 12)

@@ -294,6 +294,15 @@ def test_a_destroyed_pool_leaves_nothing_pinned(family: Family, runtime: FakeRun
     assert not buffers & set(runtime.pinned)
 
 
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_a_dropped_pool_leaves_nothing_pinned(family: Family, runtime: FakeRuntime) -> None:
+    case = family.make()
+    assert runtime.pinned
+    del case
+    gc.collect()
+    assert runtime.pinned == {}
+
+
 @pytest.mark.parametrize("name", ["mamba", "asymmetric mha"])
 def test_a_pool_that_is_pinned_in_part_is_undone(name: str, runtime: FakeRuntime) -> None:
     family = next(family for family in FAMILIES if family.name == name)

@@ -15,7 +15,7 @@ import torch
 
 from hicache.pages import page_keys
 from hicache.storage.base import PageFormat
-from hicache.storage.file import HiCacheFile, page_files
+from hicache.storage.file import HiCacheFile, encode, page_files
 from tests.hicache.rig import Rig
 
 if TYPE_CHECKING:
@@ -105,6 +105,12 @@ class TestDamage:
         assert not storage.exists(FIRST)
         assert read(storage, FIRST) is None
         assert storage.refused == 1
+
+    def test_a_whole_page_of_another_size_is_refused(self, storage: HiCacheFile) -> None:
+        for size in (0, 63, 65):
+            storage.path(FIRST).write_bytes(encode(FIRST, FORMAT.digest, bytes(size)))
+            assert read(storage, FIRST) is None
+        assert storage.refused == 3
 
     def test_a_file_that_grew_is_refused(self, storage: HiCacheFile) -> None:
         path = storage.path(FIRST)

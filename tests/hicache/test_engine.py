@@ -201,6 +201,16 @@ def test_tokens_are_the_same_beside_files_of_other_weights(tmp_path: Path) -> No
     assert done.tokens == uncached(other, PROMPT)
 
 
+@pytest.mark.parametrize("length", [1, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE])
+def test_the_last_token_of_a_prompt_is_always_computed(length: int) -> None:
+    with machine(MODELS["mha"]) as one:
+        runs = [one.engine.generate(PROMPT[:length], NEW) for _ in range(2)]
+        assert one.leaks() == 0
+    assert runs[0].tokens == runs[1].tokens == uncached(MODELS["mha"], PROMPT[:length])
+    assert runs[1].device == (length - 1) // PAGE * PAGE
+    assert runs[1].computed == length - runs[1].device
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_many_requests_through_small_tiers_leak_nothing(tmp_path: Path, model: str) -> None:
     decoder = MODELS[model]

@@ -525,7 +525,9 @@ def _group_headroom(folder: Path, files: _CgroupFiles) -> int | None:
         return None
     used = _read_bytes(folder / files.usage)
     if used is None:
-        raise RuntimeError(f"{folder / files.usage} is missing, so {limit} bytes may be taken")
+        raise RuntimeError(
+            f"{folder / files.usage} is missing: how much is left of {limit} bytes cannot be told"
+        )
     # Page cache counts as used and gives way, unless a child group is promised to keep it.
     stat = folder / "memory.stat"
     fields = dict(line.split() for line in stat.read_text().splitlines()) if stat.exists() else {}
@@ -786,8 +788,11 @@ class SlotTransfer:
         device: NDArray[np.int64],
         page_size: int,
         by_run: bool,
+        pinned: bool,
     ) -> None:
         self.page_size = page_size
+        # A copy to or from pageable memory must be waited for.
+        self._non_blocking = pinned
         self.runs = list(_matched_runs(host, device, page_size)) if by_run else None
         self._host_page = torch.from_numpy(host // page_size)
         self._host_offset = torch.from_numpy(host % page_size)
@@ -803,11 +808,12 @@ class SlotTransfer:
         *,
         by_run: bool,
         by_page: bool,
+        pinned: bool,
     ) -> SlotTransfer:
         """Make a transfer of the pool `label`; a side is its indices and how many slots it has.
 
         With `by_page` a row is a page's, so both sides are whole pages. With `by_run` the host's
-        are, and rows are copied in stretches.
+        are, and rows are copied in stretches. `pinned` says that the host's memory is.
         """
         host = check_slots("host_indices", *host_side)
         device = check_slots("device_indices", *device_side)
@@ -819,8 +825,9 @@ class SlotTransfer:
         if by_page or by_run:
             host_pages = check_pages("host_indices", host, page_size)
         if by_page:
-            return cls(host_pages, check_pages("device_indices", device, page_size), 1, by_run)
-        return cls(host, device, page_size, by_run)
+            device = check_pages("device_indices", device, page_size)
+            return cls(host_pages, device, 1, by_run, pinned)
+        return cls(host, device, page_size, by_run, pinned)
 
     def load(self, pages: torch.Tensor, rows: torch.Tensor) -> None:
         """Copy from host `pages` (P, ps, *R) to device `rows` (N, *R)."""
@@ -830,7 +837,7 @@ class SlotTransfer:
             rows[self._device_row.to(rows.device)] = gathered.to(rows.device)
             return
         for host, device in self._matched_views(pages, rows, self.runs):
-            device.copy_(host, non_blocking=True)
+            device.copy_(host, non_blocking=self._non_blocking)
 
     def store(self, pages: torch.Tensor, rows: torch.Tensor) -> None:
         """Copy from device `rows` (N, *R) to host `pages` (P, ps, *R)."""
@@ -840,20 +847,28 @@ class SlotTransfer:
             pages[self._host_page, self._host_offset] = gathered.to(pages.device)
             return
         for host, device in self._matched_views(pages, rows, self.runs):
-            host.copy_(device, non_blocking=True)
+            host.copy_(device, non_blocking=self._non_blocking)
 
     def _matched_views(
         self, pages: torch.Tensor, rows: torch.Tensor, runs: list[tuple[int, int, int]]
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Give what is copied to or from what: memory in one stretch on both sides.
+
+        Anything else would go through a temporary tensor, which a copy does not wait for.
+        """
         size = self.page_size
         for host, device, count in runs:
             page, offset = divmod(host, size)
             stretch = rows[device : device + count]
             if count % size:
                 yield pages[page, offset : offset + count], stretch
+                continue
+            whole = pages[page : page + count // size]
+            parts = stretch.view(whole.shape)
+            if whole.is_contiguous():
+                yield whole, parts
             else:
-                whole = count // size
-                yield pages[page : page + whole], stretch.view(whole, size, *stretch.shape[1:])
+                yield from zip(whole, parts, strict=True)
 
 
 def _matched_runs(
@@ -1033,13 +1048,6 @@ class HostBufferPool(HostSlotPool, ABC):
     device_pool: Any = None
     buffers: HostBuffers
 
-    def _set_options(self, layout: str, pin_memory: bool, device: str) -> None:
-        self.layout = check_choice("layout", layout, self.layouts)
-        if not isinstance(pin_memory, bool):
-            raise TypeError(f"pin_memory must be True or False, not {pin_memory!r}")
-        self.pin_memory = pin_memory
-        self.device = check_choice("device", device, ("cpu",))
-
     def __init__(
         self,
         size: int,
@@ -1060,6 +1068,13 @@ class HostBufferPool(HostSlotPool, ABC):
         except BaseException:
             self.memory.release()
             raise
+
+    def _set_options(self, layout: str, pin_memory: bool, device: str) -> None:
+        self.layout = check_choice("layout", layout, self.layouts)
+        if not isinstance(pin_memory, bool):
+            raise TypeError(f"pin_memory must be True or False, not {pin_memory!r}")
+        self.pin_memory = pin_memory
+        self.device = check_choice("device", device, ("cpu",))
 
     def destroy(self) -> None:
         """Unpin and drop the buffers and give up all slots; a second call does nothing."""
@@ -1163,10 +1178,11 @@ class HostBufferPool(HostSlotPool, ABC):
         return SlotTransfer.checked(
             self.pool_label,
             (host_indices, self.size),
-            (device_indices, min(rows.shape[0] for _, rows in lanes) * unit),
+            (device_indices, min((rows.shape[0] for _, rows in lanes), default=0) * unit),
             self.page_size,
             by_run=io_backend == "direct",
             by_page=self.rows_are_pages,
+            pinned=self.pin_memory and (_is_cuda or _is_hip),
         )
 
     @property

@@ -28,6 +28,8 @@ from tests.pool_host.families import FAMILIES, Family, make_mha
 
 # Where memory is taken and measured, and what it is taken with looked up.
 MODULE = "memory_pool_host"
+# Who asks whether there is a GPU.
+ASKING = ["memory_pool_host"]
 GIB = 1024**3
 linux = pytest.mark.skipif(sys.platform != "linux", reason="a system call of Linux")
 
@@ -258,9 +260,10 @@ class FakeStream:
 def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
     """Make the pools believe in a GPU."""
     fake = FakeRuntime()
-    monkeypatch.setattr(f"{MODULE}._is_cuda", True)
     monkeypatch.setattr(f"{MODULE}.cudart", lambda: fake, raising=False)
-    monkeypatch.setattr(f"{MODULE}.current_stream", FakeStream, raising=False)
+    for module in ASKING:
+        monkeypatch.setattr(f"{module}._is_cuda", True)
+        monkeypatch.setattr(f"{module}.current_stream", FakeStream, raising=False)
     return fake
 
 
@@ -303,6 +306,33 @@ def test_a_dropped_pool_leaves_nothing_pinned(family: Family, runtime: FakeRunti
     assert runtime.pinned == {}
 
 
+@pytest.mark.parametrize("pin", [False, True], ids=["pageable", "pinned"])
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_copies_are_waited_for_unless_memory_is_pinned(
+    family: Family, pin: bool, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a copy that is not waited for is of memory in one stretch on both sides."""
+    queued: list[bool] = []
+    copy = torch.Tensor.copy_
+
+    def noted(self: torch.Tensor, source: torch.Tensor, non_blocking: bool) -> torch.Tensor:
+        assert self.is_contiguous()
+        assert source.is_contiguous()
+        queued.append(non_blocking)
+        return copy(self, source, non_blocking)
+
+    for layout in ("page_first_direct", "layer_first"):
+        if layout not in family.host_class.layouts:
+            continue
+        case = family.make(layout, dtype=family.dtypes[0], pin_memory=pin)
+        slots = torch.arange(3 * case.host.page_size)
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.Tensor, "copy_", noted)
+            case.host.backup_from_device_all_layer(case.device, slots, slots, "direct")
+            case.host.load_to_device_per_layer(case.device, slots, slots, 1, "direct")
+    assert set(queued) == {pin}
+
+
 @pytest.mark.parametrize("name", ["mamba", "asymmetric mha"])
 def test_a_pool_that_is_pinned_in_part_is_undone(name: str, runtime: FakeRuntime) -> None:
     family = next(family for family in FAMILIES if family.name == name)
@@ -321,10 +351,7 @@ def test_what_cannot_be_unpinned_is_logged(
     assert "cudaHostUnregister returned 713" in caplog.text
 
 
-def test_layer_addresses_are_on_the_device_where_it_can_reach_them(
-    runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memory_pool_host._is_cuda", True)
+def test_layer_addresses_are_on_the_device_where_it_can_reach_them(runtime: FakeRuntime) -> None:
     case = make_mha("page_first")
     assert case.host.k_data_ptrs.dtype == torch.uint64
     assert case.host.v_data_ptrs.tolist() == [ref.data_ptr() for ref in case.host.v_data_refs]

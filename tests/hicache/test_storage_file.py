@@ -37,6 +37,10 @@ def read(storage: HiCacheFile, key: str) -> torch.Tensor | None:
     return None
 
 
+def formats_of(host: memory_pool_host.HostKVCache, *shards: str) -> set[PageFormat]:
+    return {PageFormat.of(host, "m", shard) for shard in shards}
+
+
 @pytest.fixture
 def storage(tmp_path: Path) -> HiCacheFile:
     storage = HiCacheFile(tmp_path, FORMAT)
@@ -180,9 +184,8 @@ class TestFormat:
         assert PageFormat.of(rig.host, "m").digest != one.digest
 
     def test_it_is_the_same_for_every_rank_unless_a_shard_is_named(self) -> None:
-        host: memory_pool_host.HostKVCache = Rig().host
-        assert PageFormat.of(host, "m") == PageFormat.of(Rig().host, "m")
-        assert PageFormat.of(host, "m", "0/2") != PageFormat.of(host, "m", "1/2")
+        assert formats_of(Rig().host, "") == formats_of(Rig().host, "")
+        assert len(formats_of(Rig().host, "0/2", "1/2")) == 2
 
 
 class TestWriting:

@@ -35,6 +35,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -1069,6 +1070,15 @@ class HostBufferPool(HostSlotPool, ABC):
             self.memory.release()
             raise
 
+    @staticmethod
+    @contextmanager
+    def _reading(name: str) -> Iterator[None]:
+        """Name the argument `name` where it lacks what is read of it."""
+        try:
+            yield
+        except AttributeError as error:
+            raise TypeError(f"{name} must have what is read of it: {error}") from error
+
     def _set_options(self, layout: str, pin_memory: bool, device: str) -> None:
         self.layout = check_choice("layout", layout, self.layouts)
         if not isinstance(pin_memory, bool):
@@ -1295,17 +1305,18 @@ class HostKVCache(HostBufferPool):
         check_int("page_size", page_size, 1)
         self._set_options(layout, pin_memory, device)
         self.device_pool = device_pool
-        self._set_device_traits()
-        self.size_per_token = self.get_size_per_token()
+        with self._reading("device_pool"):
+            self._set_device_traits()
+            self.size_per_token = self.get_size_per_token()
+            device_size, device_type = device_pool.size, device_pool.device
         wanted = self._wanted_slots(host_to_device_ratio, host_size)
         wanted = sync_fixed_hicache_size(wanted, host_size, pipeline_group)
         size = -(-wanted // page_size) * page_size
-        super().__init__(
-            size, page_size, size * self.size_per_token, device_pool.device, allocator_type
-        )
-        if size < device_pool.size:
+        requested = size * self.size_per_token
+        super().__init__(size, page_size, requested, device_type, allocator_type)
+        if size < device_size:
             text = "The host pool has %d slots, fewer than the device pool's %d"
-            logger.warning(text, size, device_pool.size)
+            logger.warning(text, size, device_size)
 
     def _set_device_traits(self) -> None:
         self.dtype = self.device_pool.store_dtype
@@ -1784,14 +1795,16 @@ class MHATokenToKOnlyPoolHost(SharedSlotPool):
     ) -> None:
         self._set_options(layout, pin_memory, device)
         self.device_pool = device_pool
-        self.dtype = device_pool.store_dtype
-        self.start_layer, self.end_layer = device_pool.start_layer, device_pool.end_layer
-        self.layer_num = device_pool.layer_num
-        self.head_num, self.head_dim = device_pool.head_num, device_pool.head_dim
+        with self._reading("device_pool"):
+            self.dtype, device_type = device_pool.store_dtype, device_pool.device
+            self.start_layer, self.end_layer = device_pool.start_layer, device_pool.end_layer
+            self.layer_num = device_pool.layer_num
+            self.head_num, self.head_dim = device_pool.head_num, device_pool.head_dim
         self.size_per_token = self.get_ksize_per_token()
-        size = anchor_host.size
+        with self._reading("anchor_host"):
+            size, page_size = anchor_host.size, anchor_host.page_size
         requested = size * self.size_per_token
-        super().__init__(size, anchor_host.page_size, requested, device_pool.device, allocator_type)
+        super().__init__(size, page_size, requested, device_type, allocator_type)
 
     def get_ksize_per_token(self) -> int:
         """Give the bytes that the keys of one slot need."""
@@ -1909,6 +1922,8 @@ class LogicalHostPool(HostSlotPool):
 
     def get_data_page(self, index: int | torch.Tensor, flat: bool = True) -> torch.Tensor:
         """Give an empty page."""
+        self._check_alive()
+        check_page_start("index", index, self.size, self.page_size)
         return torch.empty(0, dtype=torch.uint8)
 
     def get_dummy_flat_data_page(self) -> torch.Tensor:
@@ -1919,6 +1934,8 @@ class LogicalHostPool(HostSlotPool):
         self, index: int | torch.Tensor, data_page: torch.Tensor, format_tag: str | None = None
     ) -> None:
         """Do nothing with an empty page; another is refused."""
+        self._check_alive()
+        check_page_start("index", index, self.size, self.page_size)
         if check_tensor("data_page", data_page, (torch.uint8,), 1).numel():
             raise ValueError(f"data_page must be empty, not of {data_page.numel()} bytes")
 
@@ -2125,19 +2142,21 @@ class DSAIndexerPoolHost(SharedSlotPool):
     ) -> None:
         self._set_options(layout, pin_memory, device)
         self.device_pool = device_pool
-        self.start_layer, self.end_layer = device_pool.start_layer, device_pool.end_layer
-        self.layer_num = device_pool.layer_num
-        self.index_head_dim = device_pool.index_head_dim
-        self.quant_block_size = device_pool.quant_block_size
+        with self._reading("device_pool"):
+            self.start_layer, self.end_layer = device_pool.start_layer, device_pool.end_layer
+            self.layer_num, device_type = device_pool.layer_num, device_pool.device
+            self.index_head_dim = device_pool.index_head_dim
+            self.quant_block_size = device_pool.quant_block_size
         if self.index_head_dim % self.quant_block_size:
             raise ValueError(
                 f"device_pool.index_head_dim must be whole blocks of {self.quant_block_size}, not "
                 f"{self.index_head_dim}"
             )
         self.size_per_token = self.get_size_per_token()
-        size = anchor_host.size
+        with self._reading("anchor_host"):
+            size, page_size = anchor_host.size, anchor_host.page_size
         requested = size * self.size_per_token
-        super().__init__(size, anchor_host.page_size, requested, device_pool.device, allocator_type)
+        super().__init__(size, page_size, requested, device_type, allocator_type)
         self.indexer_page_num = self.page_num
 
     def get_size_per_token(self) -> int:

@@ -483,6 +483,27 @@ def test_a_pool_is_made_of_what_it_needs(
         type(case.host)(case.device, **options)
 
 
+@pytest.mark.parametrize("wrong", [None, 3, object()], ids=["nothing", "a number", "an object"])
+@pytest.mark.parametrize("make", [make_mha, make_asymmetric, make_mla, make_mamba])
+def test_a_pool_extends_a_device_pool(make: Any, wrong: Any) -> None:
+    options = {**KV, "layout": "page_first"}
+    if make is make_mamba:
+        del options["page_size"]
+    with pytest.raises(TypeError, match="device_pool must have what is read of it"):
+        type(make("page_first").host)(wrong, **options)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, object()], ids=["nothing", "a number", "an object"])
+@pytest.mark.parametrize("host_class", [MHATokenToKOnlyPoolHost, DSAIndexerPoolHost])
+def test_a_side_pool_extends_a_device_pool_beside_another_pool(host_class: Any, wrong: Any) -> None:
+    anchor = make_mla()
+    device = make_mha().device if host_class is MHATokenToKOnlyPoolHost else anchor.device
+    with pytest.raises(TypeError, match="device_pool must have what is read of it"):
+        host_class(wrong, anchor.host, "layer_first")
+    with pytest.raises(TypeError, match="anchor_host must have what is read of it"):
+        host_class(device, wrong, "layer_first")
+
+
 @pytest.mark.parametrize("name", ["layout", "pin_memory", "device", "allocator_type"])
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_every_family_checks_its_options(family: Family, name: str) -> None:
@@ -638,6 +659,11 @@ def test_logical_pools_are_made_of_whole_pages() -> None:
         with pytest.raises(ValueError, match=message):
             LogicalHostPool(size, page_size, layout)
     pool = LogicalHostPool(8, 4)
+    for index, wrong in ((8, ValueError), (2, ValueError), (-4, ValueError), ("0", TypeError)):
+        with pytest.raises(wrong, match="index must"):
+            pool.get_data_page(index)  # type: ignore[arg-type]
+        with pytest.raises(wrong, match="index must"):
+            pool.set_from_flat_data_page(index, pool.get_dummy_flat_data_page())  # type: ignore[arg-type]
     for page, error in ((torch.zeros(1, dtype=torch.uint8), ValueError), (None, TypeError)):
         with pytest.raises(error, match="data_page must be"):
             pool.set_from_flat_data_page(0, page)  # type: ignore[arg-type]

@@ -329,7 +329,13 @@ def test_runs_are_as_long_as_both_sides_allow(monkeypatch: pytest.MonkeyPatch) -
             torch.tensor([5, 6, 7, 8, 9, 10, 0, 1]),
             [(0, 5, 4), (4, 9, 2), (6, 0, 2)],
         ),
+        (
+            torch.arange(8),
+            torch.tensor([8, 9, 0, 1, 2, 3, 4, 5]),
+            [(0, 8, 2), (2, 0, 2), (4, 2, 4)],
+        ),
     ):
         case.host.backup_from_device_all_layer(case.device, host, device, "direct")
         assert counted.pop() == runs
+        assert same(case.host_rows(0, 0)[host], case.device.k_buffer[0][device])
         counted.clear()

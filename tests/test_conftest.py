@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).resolve().parent
 
 TESTS = """\
@@ -75,6 +77,23 @@ def test_an_index_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None
         code, (left_out, _) = outcome(tmp_path, PIP_INDEX_URL=index, PIP_CONFIG_FILE=os.devnull)
     assert code == 0
     assert "1 registry (the package index " in left_out
+
+
+def test_tests_that_need_torch_are_left_out_where_there_is_none() -> None:
+    program = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import pytest; sys.exit(pytest.main(['tests/pool_host', '-p', 'no:cacheprovider']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        cwd=HERE.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
+    modules = len(list((HERE / "pool_host").glob("test_*.py")))
+    assert f"left out: {modules} modules of pool_host (torch is not installed)" in done.stdout
 
 
 def test_a_folder_of_histories_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def run(
 
 def _watch(process: subprocess.Popen[bytes], deadline: float | None) -> int:
     """Look on until the process ends; give its peak memory, negative if its time ran out first."""
-    import psutil  # type: ignore[import-untyped]
+    import psutil
 
     peak = 1
     watched = psutil.Process(process.pid)

@@ -1,0 +1,478 @@
+"""The radix tree: which pages of which prefix lie on which tier, and who may not be evicted.
+
+An edge is a page of token ids, so a node is a page and is never split. Each node lies on the
+device, on the host, or on both; a node on neither is no longer in the tree. All methods are for the
+scheduler's thread.
+
+What is in flight stays: a page is locked on both its ends until its transfer was taken back from
+the controller, and a page counts as backed up only then. Evicting from the device a page that has
+no backup loses it; a page whose backup is pending is not evicted at all.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from hicache.cache_controller import HiCacheController
+from hicache.pages import page_key, page_keys, page_slots, page_tokens, pages_of
+from hicache.transfers import Load, Prefetch, Transfer
+
+
+@dataclass(slots=True)
+class Residence:
+    """A node's page on one tier: None if it is not there. `below` counts children that are."""
+
+    page: int | None = None
+    locks: int = 0
+    below: int = 0
+
+
+class TreeNode:
+    """One page of tokens after all those above it. `key` names its content, "" is the root's."""
+
+    __slots__ = (
+        "backing_up",
+        "children",
+        "device",
+        "host",
+        "key",
+        "last_access",
+        "loading",
+        "number",
+        "parent",
+        "stored",
+        "tokens",
+    )
+
+    def __init__(
+        self, number: int, tokens: tuple[int, ...], parent: TreeNode | None, key: str
+    ) -> None:
+        self.number = number
+        self.tokens = tokens
+        self.parent = parent
+        self.key = key
+        self.children: dict[tuple[int, ...], TreeNode] = {}
+        self.device = Residence()
+        self.host = Residence()
+        self.last_access = 0
+        self.loading: Load | None = None
+        self.backing_up = False
+        self.stored = False
+
+    @property
+    def backed_up(self) -> bool:
+        """Whether a whole copy lies on the host."""
+        return self.host.page is not None
+
+
+class Tier:
+    """The pages of one tier: how many there are, and which have none below them on this tier."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.pages = 0
+        self.leaves: dict[int, TreeNode] = {}
+
+    def at(self, node: TreeNode) -> Residence:
+        """Give what a node has on this tier."""
+        residence: Residence = getattr(node, self.name)
+        return residence
+
+    def put(self, node: TreeNode, page: int | None) -> None:
+        """Note where a node's page lies, None for nowhere any more."""
+        here = self.at(node)
+        change = (page is not None) - (here.page is not None)
+        here.page = page
+        self.pages += change
+        self._refresh(node)
+        if node.parent is not None and change:
+            self.at(node.parent).below += change
+            self._refresh(node.parent)
+
+    def _refresh(self, node: TreeNode) -> None:
+        here = self.at(node)
+        if here.page is not None and not here.below:
+            self.leaves[node.number] = node
+        else:
+            self.leaves.pop(node.number, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The path of nodes that a request's prefix has in the tree, from the first page on."""
+
+    nodes: tuple[TreeNode, ...]
+    page_size: int
+
+    def on_device(self) -> tuple[TreeNode, ...]:
+        """Give the leading nodes that lie on the device, or are being loaded to it."""
+        return tuple(itertools.takewhile(lambda node: node.device.page is not None, self.nodes))
+
+    def device_indices(self) -> torch.Tensor:
+        """Give the device slots of those nodes: int64."""
+        return page_slots([_page(node.device) for node in self.on_device()], self.page_size)
+
+    def loads(self) -> tuple[Load, ...]:
+        """Give the loads that those nodes still wait for."""
+        found = {node.loading: None for node in self.on_device() if node.loading is not None}
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """The pages of tokens that a prefetch is for; those before `first` were in the tree."""
+
+    pages: list[tuple[int, ...]]
+    first: int
+
+
+class HiRadixCache:
+    """Pages of prefixes on the device, backed up to the host and from there to storage.
+
+    Every page that is inserted is written through: to the host at once, to storage (if the
+    controller has one) when it has arrived there.
+    """
+
+    def __init__(self, controller: HiCacheController) -> None:
+        self.controller = controller
+        self.page_size = controller.page_size
+        self.device = Tier("device")
+        self.host = Tier("host")
+        self._clock = 0
+        self._numbers = itertools.count()
+        self.root = TreeNode(next(self._numbers), (), None, "")
+        self._ends: dict[str, Callable[..., None]] = {
+            "write": self._write_ended,
+            "load": self._load_ended,
+            "backup": self._backup_ended,
+            "prefetch": self._prefetch_ended,
+        }
+
+    # Requests
+
+    def match_prefix(self, tokens: Sequence[int]) -> Match:
+        """Give the longest path of whole pages of `tokens` that lies on device or host."""
+        self._clock += 1
+        node, path = self.root, []
+        for page in page_tokens(tokens, self.page_size):
+            child = node.children.get(page)
+            if child is None:
+                break
+            node = child
+            node.last_access = self._clock
+            path.append(node)
+        return Match(tuple(path), self.page_size)
+
+    def lock(self, match: Match) -> None:
+        """Keep a path from eviction on both tiers, until as many calls of `unlock`."""
+        for node in match.nodes:
+            _hold(node)
+
+    def unlock(self, match: Match) -> None:
+        """Undo one `lock` of the same match."""
+        for node in match.nodes:
+            _release(node)
+
+    def load_back(self, match: Match) -> Load | None:
+        """Start to load those nodes of a locked match that lie on the host alone.
+
+        As many as the device has room for, from the first, pages evicted for them included. None if
+        there is nothing to load or no room. The pages count as on the device from now on; who
+        reads them waits for `match.loads()`.
+        """
+        nodes = [node for node in match.nodes if node.device.page is None]
+        self.make_device_room(len(nodes) * self.page_size)
+        room = self.controller.mem_pool_device_allocator.available_size() // self.page_size
+        nodes = nodes[:room]
+        if not nodes:
+            return None
+        slots = page_slots([_page(node.host) for node in nodes], self.page_size)
+        load = self.controller.load(slots, tag=nodes)
+        if load is None:
+            return None
+        for node, page in zip(nodes, self._pages(load.device_indices), strict=True):
+            self.device.put(node, page)
+            node.loading = load
+            _hold(node)
+        return load
+
+    def insert(self, tokens: Sequence[int], device_indices: torch.Tensor) -> int:
+        """Take over the device pages that hold `tokens`, and start to write them through.
+
+        `device_indices` are whole pages from the first token on, those of a match included. A page
+        that the tree has already is given back, unless it is the very same. Gives the number of
+        pages that are new. Raises `ValueError`, before anything is changed, for slots that are not
+        allocated pages, and for fewer tokens than slots.
+        """
+        allocator = self.controller.mem_pool_device_allocator
+        pages = allocator.check_in_use(device_indices, "device_indices")
+        if len(tokens) < device_indices.numel():
+            raise ValueError(
+                f"tokens: expected one for each of {device_indices.numel()} slots, "
+                f"got {len(tokens)}"
+            )
+        self.poll()  # what has ended since may be evicted again, and so make room for backups
+        self._clock += 1
+        node, new = self.root, []
+        spare: list[int] = []
+        contents = page_tokens(tokens, self.page_size)[: len(pages)]
+        for content, page in zip(contents, pages, strict=True):
+            node = node.children.get(content) or self._grow(node, content)
+            node.last_access = self._clock
+            if node.device.page is None:
+                self.device.put(node, page)
+                new.append(node)
+            elif node.device.page != page:
+                spare.append(page)
+        if spare:
+            self.controller.evict_device(page_slots(spare, self.page_size))
+        self._write_through(new)
+        return len(new)
+
+    # Room
+
+    def evict(self, num_tokens: int) -> int:
+        """Take pages of at least `num_tokens` from the device if so many can go; give the slots.
+
+        Least recently used first, and none that is locked or in flight. Pages that are backed up
+        stay on the host; others are lost, and with them what lies below them on the host alone.
+        """
+        return self._evict(self.device, num_tokens)
+
+    def evict_host(self, num_tokens: int) -> int:
+        """Take pages of at least `num_tokens` from the host if so many can go; give the slots.
+
+        Least recently used first, and none that is locked or in flight.
+        """
+        return self._evict(self.host, num_tokens)
+
+    def make_device_room(self, num_tokens: int) -> bool:
+        """Evict, wait for backups if need be, until so many slots are free; False if in vain."""
+        allocator = self.controller.mem_pool_device_allocator
+        while (short := num_tokens - allocator.available_size()) > 0:
+            self.evict(short)
+            if num_tokens <= allocator.available_size():
+                break
+            if not self.controller.is_device_busy:
+                return False
+            self.poll(wait=True)
+        return True
+
+    def alloc_device(self, num_tokens: int) -> torch.Tensor | None:
+        """Give device slots, whole pages, evicting for them; None if there is no room."""
+        if not self.make_device_room(num_tokens):
+            return None
+        return self.controller.mem_pool_device_allocator.alloc(num_tokens)
+
+    # Storage
+
+    def prefetch(self, tokens: Sequence[int]) -> Prefetch | None:
+        """Start to bring what follows the match of `tokens` from storage to the host.
+
+        None if storage has nothing of it, or the host no room. The pages join the tree when
+        `poll` takes the prefetch back, if the path above them is still there.
+        """
+        if self.controller.storage is None:
+            return None
+        path = self.match_prefix(tokens)
+        above = len(path.nodes)
+        parent = path.nodes[-1].key if path.nodes else ""
+        keys = page_keys(tokens[above * self.page_size :], self.page_size, parent)
+        keys = keys[: self.controller.count_stored(keys)]
+        if not keys:
+            return None
+        short = len(keys) * self.page_size - self.controller.mem_pool_host.available_size()
+        if short > 0:
+            self.lock(path)
+            self.evict_host(short)
+            self.unlock(path)
+        sought = _Sought(page_tokens(tokens, self.page_size), above)
+        return self.controller.prefetch(keys, tag=sought)
+
+    # Ends
+
+    def poll(self, *, wait: bool = False) -> list[Transfer]:
+        """Take back what has ended and note where pages lie now; give the transfers.
+
+        With `wait` at least one, if any is open.
+        """
+        ended = self.controller.finished(wait=wait)
+        for transfer in ended:
+            self._ends[transfer.kind](transfer)
+        return ended
+
+    def flush(self) -> None:
+        """Wait until nothing is in flight: all that could be written through has been."""
+        while self.controller.open_transfers:
+            self.poll(wait=True)
+
+    def reset(self) -> None:
+        """Forget every page and give them all back, once nothing is in flight.
+
+        Raises `RuntimeError`, and forgets nothing, while a match is locked.
+        """
+        self.flush()
+        nodes = list(self.nodes())
+        if any(node.device.locks or node.host.locks for node in nodes):
+            raise RuntimeError("pages are locked by a request, so the tree cannot be reset")
+        for tier, give_back in (
+            (self.device, self.controller.evict_device),
+            (self.host, self.controller.evict_host),
+        ):
+            pages = [_page(tier.at(node)) for node in nodes if tier.at(node).page is not None]
+            give_back(page_slots(pages, self.page_size))
+        self.device, self.host = Tier("device"), Tier("host")
+        self.root = TreeNode(next(self._numbers), (), None, "")
+
+    def nodes(self) -> Iterator[TreeNode]:
+        """Give every node but the root, parents before children."""
+        return _descendants(self.root)
+
+    def _grow(self, parent: TreeNode, tokens: tuple[int, ...]) -> TreeNode:
+        """Add a node, which the caller gives a page at once."""
+        node = TreeNode(next(self._numbers), tokens, parent, page_key(parent.key, tokens))
+        parent.children[tokens] = node
+        return node
+
+    def _write_through(self, nodes: list[TreeNode]) -> None:
+        """Start to back up nodes on the device, as many as the host has or can make room for."""
+        if self.controller.is_closed:
+            return
+        nodes = [node for node in nodes if not node.backed_up and not node.backing_up]
+        pool = self.controller.mem_pool_host
+        short = len(nodes) * self.page_size - pool.available_size()
+        if short > 0:
+            self.evict_host(short)
+        nodes = nodes[: pool.available_size() // self.page_size]
+        if not nodes:
+            return
+        slots = page_slots([_page(node.device) for node in nodes], self.page_size)
+        if self.controller.write(slots, tag=nodes) is not None:
+            for node in nodes:
+                node.backing_up = True
+                _hold(node)
+
+    def _write_ended(self, write: Transfer) -> None:
+        nodes: list[TreeNode] = write.tag
+        spare = []
+        for node, page in zip(nodes, self._pages(write.host_indices), strict=True):
+            node.backing_up = False
+            _release(node)
+            if write.error is None:
+                self.host.put(node, page)
+            else:
+                spare.append(page)
+        if spare:
+            self.controller.evict_host(page_slots(spare, self.page_size))
+        self._store([node for node in nodes if node.backed_up and not node.stored])
+
+    def _store(self, nodes: list[TreeNode]) -> None:
+        """Start to back up nodes on the host to storage, if there is one."""
+        if not nodes or self.controller.storage is None or self.controller.is_closed:
+            return
+        slots = page_slots([_page(node.host) for node in nodes], self.page_size)
+        self.controller.backup(slots, [node.key for node in nodes], tag=nodes)
+        for node in nodes:
+            node.host.locks += 1
+
+    def _backup_ended(self, backup: Transfer) -> None:
+        for node in backup.tag:
+            node.host.locks -= 1
+            node.stored = backup.error is None
+
+    def _load_ended(self, load: Load) -> None:
+        for node in load.tag:
+            node.loading = None
+            _release(node)
+            if load.error is not None:
+                self.device.put(node, None)
+        if load.error is not None:
+            self.controller.evict_device(load.device_indices)
+
+    def _prefetch_ended(self, prefetch: Prefetch) -> None:
+        sought: _Sought = prefetch.tag
+        arrived = self._pages(prefetch.arrived())
+        node: TreeNode | None = self.root
+        for content in sought.pages[: sought.first]:
+            node = node and node.children.get(content)
+        spare = arrived if node is None else []
+        for content, page in zip(sought.pages[sought.first :], arrived, strict=False):
+            if node is None:
+                break
+            node = node.children.get(content) or self._grow(node, content)
+            if node.backed_up or node.backing_up:
+                spare.append(page)
+            else:
+                self.host.put(node, page)
+                node.stored = True
+                node.last_access = self._clock
+        if spare:
+            self.controller.evict_host(page_slots(spare, self.page_size))
+
+    def _evict(self, tier: Tier, num_tokens: int) -> int:
+        wanted = -(-num_tokens // self.page_size)
+        heap = [(node.last_access, node.number, node) for node in tier.leaves.values()]
+        heapq.heapify(heap)
+        gone: dict[str, list[int]] = {"device": [], "host": []}
+        while heap and len(gone[tier.name]) < wanted:
+            node = heapq.heappop(heap)[2]
+            if not self._may_leave(tier, node):
+                continue
+            if tier is self.device and not node.backed_up:
+                for below in reversed(list(_descendants(node))):
+                    self._leave(self.host, below, gone)
+            self._leave(tier, node, gone)
+            parent = node.parent
+            if parent is not None and parent.number in tier.leaves:
+                heapq.heappush(heap, (parent.last_access, parent.number, parent))
+        self.controller.evict_device(page_slots(gone["device"], self.page_size))
+        self.controller.evict_host(page_slots(gone["host"], self.page_size))
+        return len(gone[tier.name]) * self.page_size
+
+    def _may_leave(self, tier: Tier, node: TreeNode) -> bool:
+        """Whether a leaf of a tier may leave it, with what is then reached no more."""
+        if tier.at(node).locks:
+            return False
+        if tier is self.host:
+            return node.device.page is not None or not node.children
+        return node.backed_up or not any(below.host.locks for below in _descendants(node))
+
+    def _leave(self, tier: Tier, node: TreeNode, gone: dict[str, list[int]]) -> None:
+        """Take a node from a tier, and from the tree if it lies nowhere else."""
+        gone[tier.name].append(_page(tier.at(node)))
+        tier.put(node, None)
+        if node.device.page is None and node.host.page is None and node.parent is not None:
+            del node.parent.children[node.tokens]
+
+    def _pages(self, slots: torch.Tensor) -> list[int]:
+        return pages_of(slots, self.page_size, "slots")
+
+
+def _descendants(node: TreeNode) -> Iterator[TreeNode]:
+    """Give every node below `node`, parents before children."""
+    waiting = list(node.children.values())
+    while waiting:
+        below = waiting.pop()
+        yield below
+        waiting += below.children.values()
+
+
+def _hold(node: TreeNode) -> None:
+    node.device.locks += 1
+    node.host.locks += 1
+
+
+def _release(node: TreeNode) -> None:
+    node.device.locks -= 1
+    node.host.locks -= 1
+
+
+def _page(residence: Residence) -> int:
+    if residence.page is None:
+        raise RuntimeError("a page is not on the tier that its node was taken from")
+    return residence.page

@@ -1,0 +1,1 @@
+"""Storage behind the host pool: an interface, and files."""

@@ -1,0 +1,167 @@
+"""Pages in files: one file a page, written whole or not at all, and believed only if all agrees.
+
+A folder holds one folder for each format, named by the first digits of the format's digest. In it
+lie `format.json`, which says what the format is, and the pages, `KEY.page`: a header and the bytes.
+
+    8 bytes    magic, with the version of this header
+    32 bytes   digest of the format
+    32 bytes   key of the page
+    8 bytes    length of the page, little endian
+    32 bytes   checksum (BLAKE2b) of all of the above and of the page
+
+So a file that was cut off, renamed, copied from another format or changed in any bit is refused. It
+is then removed, and the page computed and written again. Files are renamed into place, hence seen
+whole or not at all even if the writer is killed. They are not synced to the disk: after a power cut
+some may hold less, and are refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from hicache.storage.base import HiCacheStorage, PageFormat
+
+logger = logging.getLogger(__name__)
+
+_MAGIC = b"HiCache1"
+_HEADER = len(_MAGIC) + 32 + 32 + 8 + 32
+_SUFFIX = ".page"
+_STALE_S = 3600.0  # nobody takes an hour to write a page: its writer was killed
+
+
+class HiCacheFile(HiCacheStorage):
+    """Pages in files below `folder`, which several processes may share.
+
+    `refused` counts the files that were found and not believed. Nothing limits what the folder
+    grows to; files may be removed at any time, also while it is in use.
+    """
+
+    def __init__(self, folder: Path | str, page_format: PageFormat) -> None:
+        """Open or make the folder. Raises `OSError` if it cannot be made or written to."""
+        super().__init__(page_format)
+        self.folder = Path(folder) / page_format.digest.hex()[:16]
+        self.refused = 0
+        self._lock = threading.Lock()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._write(
+            self.folder / "format.json", json.dumps(asdict(page_format), indent=2).encode() + b"\n"
+        )
+        self._sweep()
+
+    def get(self, key: str, target: torch.Tensor) -> bool:
+        """Fill `target` with the page; False if there is none or it cannot be believed."""
+        self._check(target, "target")
+        path = self.path(key)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return False
+        fault = fault_of(data, key, self.format.digest)
+        if fault is None and len(data) - _HEADER != self.format.page_bytes:
+            fault = f"{len(data) - _HEADER} bytes, not the {self.format.page_bytes} of a page"
+        if fault is not None:
+            self._refuse(path, fault)
+            return False
+        target.copy_(torch.frombuffer(bytearray(data[_HEADER:]), dtype=torch.uint8))
+        return True
+
+    def set(self, key: str, page: torch.Tensor) -> None:
+        """Keep `page`, also where there is a file: it is set since it was not found to be good."""
+        self._check(page, "page")
+        self._write(self.path(key), encode(key, self.format.digest, page.numpy().tobytes()))
+
+    def exists(self, key: str) -> bool:
+        """Whether there is a file of the right size."""
+        try:
+            return self.path(key).stat().st_size == _HEADER + self.format.page_bytes
+        except FileNotFoundError:
+            return False
+
+    def path(self, key: str) -> Path:
+        """Give the file of a page. Raises `ValueError` unless `key` is a page's key."""
+        if len(key) != 64 or not set(key) <= set("0123456789abcdef"):
+            raise ValueError(f"key: expected 64 hexadecimal digits, got {key!r}")
+        return self.folder / f"{key}{_SUFFIX}"
+
+    def _refuse(self, path: Path, fault: str) -> None:
+        logger.warning("%s is refused: %s", path, fault)
+        with self._lock:
+            self.refused += 1
+        # Else `exists` would go on to promise it.
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+    def _write(self, path: Path, data: bytes) -> None:
+        """Write a file whole or not at all."""
+        draft = self.folder / f"{uuid.uuid4().hex}.tmp"
+        try:
+            with open(draft, "xb") as file:
+                file.write(data)
+            draft.replace(path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                draft.unlink()
+            raise
+
+    def _sweep(self) -> None:
+        """Remove what killed writers left behind."""
+        for draft in self.folder.glob("*.tmp"):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - draft.stat().st_mtime > _STALE_S:
+                    draft.unlink()
+
+
+def encode(key: str, digest: bytes, page: bytes) -> bytes:
+    """Give the bytes of a page file."""
+    head = _MAGIC + digest + bytes.fromhex(key) + len(page).to_bytes(8, "little")
+    return head + _checksum(head, page) + page
+
+
+def fault_of(data: bytes, key: str, digest: bytes) -> str | None:
+    """Say why bytes of a file are not the page `key` in the format `digest`; None if they are."""
+    head, page = data[: _HEADER - 32], memoryview(data)[_HEADER:]
+    length = int.from_bytes(head[-8:], "little")
+    faults = (
+        (len(data) < _HEADER, f"cut off within its header, at {len(data)} bytes"),
+        (not head.startswith(_MAGIC), "no page file of this version"),
+        (head[8:40] != digest, "written in another format"),
+        (head[40:72] != bytes.fromhex(key), f"page {head[40:72].hex()} under another name"),
+        (length != len(page), f"{len(page)} bytes of {length}"),
+        (data[_HEADER - 32 : _HEADER] != _checksum(head, page), "its checksum does not agree"),
+    )
+    return next((words for is_so, words in faults if is_so), None)
+
+
+def page_files(folder: Path) -> Iterator[tuple[Path, str | None]]:
+    """Give each page file below `folder`, in order, and its fault or None.
+
+    The format is taken from each folder's `format.json`; pages beside one that cannot be read are
+    at fault. Raises `OSError` if a folder or file cannot be read.
+    """
+    for path in sorted(folder.glob(f"*/*{_SUFFIX}")):
+        try:
+            table = json.loads((path.parent / "format.json").read_bytes())
+            digest = PageFormat(**table).digest
+        except (FileNotFoundError, ValueError, TypeError):
+            yield path, "its folder's format.json is missing or unreadable"
+            continue
+        key = path.stem
+        named = len(key) == 64 and set(key) <= set("0123456789abcdef")
+        yield path, fault_of(path.read_bytes(), key, digest) if named else "not named by a key"
+
+
+def _checksum(head: bytes, page: bytes | memoryview) -> bytes:
+    digest = hashlib.blake2b(head, digest_size=32)
+    digest.update(page)
+    return digest.digest()

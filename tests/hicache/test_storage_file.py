@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import pytest
+import torch
+
+from hicache.pages import page_keys
+from hicache.storage.base import PageFormat
+from hicache.storage.file import HiCacheFile, encode, page_files
+from tests.hicache.rig import Rig
+
+if TYPE_CHECKING:
+    import memory_pool_host
+
+FORMAT = PageFormat("model", "MHA-layer_first", "torch.float16", 64)
+FIRST, SECOND = page_keys([1, 2, 3, 4], 2)
+
+
+def page(number: int) -> torch.Tensor:
+    return torch.full((64,), number, dtype=torch.uint8)
+
+
+def read(storage: HiCacheFile, key: str) -> torch.Tensor | None:
+    target = torch.zeros(64, dtype=torch.uint8)
+    if storage.get(key, target):
+        return target
+    assert not target.any(), "a miss must leave the target as it was"
+    return None
+
+
+def formats_of(host: memory_pool_host.HostKVCache, *shards: str) -> set[PageFormat]:
+    return {PageFormat.of(host, "m", shard) for shard in shards}
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> HiCacheFile:
+    storage = HiCacheFile(tmp_path, FORMAT)
+    storage.set(FIRST, page(1))
+    storage.set(SECOND, page(2))
+    return storage
+
+
+class TestPages:
+    def test_what_was_set_is_read(self, storage: HiCacheFile) -> None:
+        for key, number in ((FIRST, 1), (SECOND, 2)):
+            found = read(storage, key)
+            assert found is not None
+            assert torch.equal(found, page(number))
+
+    def test_it_is_read_into_memory_that_other_processes_share(self, storage: HiCacheFile) -> None:
+        from memory_pool_host import get_allocator_from_storage
+
+        target = get_allocator_from_storage("shm").allocate((64,), torch.uint8)
+        assert storage.get(SECOND, target)
+        assert torch.equal(target, page(2))
+
+    def test_what_was_not_set_is_a_miss(self, storage: HiCacheFile) -> None:
+        (other,) = page_keys([9, 9], 2)
+        assert read(storage, other) is None
+        assert not storage.exists(other)
+        assert storage.refused == 0
+
+    def test_leading_pages_that_exist_are_counted(self, storage: HiCacheFile) -> None:
+        (other,) = page_keys([9, 9], 2)
+        assert storage.batch_exists([FIRST, SECOND]) == 2
+        assert storage.batch_exists([FIRST, other, SECOND]) == 1
+        assert storage.batch_exists([]) == 0
+
+    def test_another_instance_reads_what_one_wrote(
+        self, storage: HiCacheFile, tmp_path: Path
+    ) -> None:
+        found = read(HiCacheFile(tmp_path, FORMAT), FIRST)
+        assert found is not None
+        assert torch.equal(found, page(1))
+
+    @pytest.mark.parametrize("key", ["", "../escape", "A" * 64, "0" * 63, "g" * 64])
+    def test_a_name_that_is_no_key_is_refused(self, storage: HiCacheFile, key: str) -> None:
+        with pytest.raises(ValueError, match="key: expected 64 hexadecimal digits"):
+            storage.exists(key)
+
+    @pytest.mark.parametrize(
+        "wrong", [torch.zeros(63, dtype=torch.uint8), torch.zeros(64), torch.zeros(8, 8)]
+    )
+    def test_a_page_of_another_size_or_type_is_refused(
+        self, storage: HiCacheFile, wrong: torch.Tensor
+    ) -> None:
+        with pytest.raises(ValueError, match=r"page: expected uint8 of shape \(64,\)"):
+            storage.set(FIRST, wrong)
+        with pytest.raises(ValueError, match=r"target: expected uint8 of shape \(64,\)"):
+            storage.get(FIRST, wrong)
+
+
+class TestDamage:
+    SIZES = (0, 1, 7, 8, 50, 111, 112, 113, 175)
+
+    @pytest.mark.parametrize("size", SIZES)
+    def test_a_file_that_was_cut_off_is_refused(self, storage: HiCacheFile, size: int) -> None:
+        path = storage.path(FIRST)
+        path.write_bytes(path.read_bytes()[:size])
+        assert not storage.exists(FIRST)
+        assert read(storage, FIRST) is None
+        assert storage.refused == 1
+
+    def test_a_whole_page_of_another_size_is_refused(self, storage: HiCacheFile) -> None:
+        for size in (0, 63, 65):
+            storage.path(FIRST).write_bytes(encode(FIRST, FORMAT.digest, bytes(size)))
+            assert read(storage, FIRST) is None
+        assert storage.refused == 3
+
+    def test_a_file_that_grew_is_refused(self, storage: HiCacheFile) -> None:
+        path = storage.path(FIRST)
+        path.write_bytes(path.read_bytes() + b"\0")
+        assert read(storage, FIRST) is None
+
+    def test_a_file_with_any_bit_flipped_is_refused(self, storage: HiCacheFile) -> None:
+        path = storage.path(FIRST)
+        whole = path.read_bytes()
+        for place in range(len(whole)):
+            for bit in (0, 7):
+                data = bytearray(whole)
+                data[place] ^= 1 << bit
+                path.write_bytes(data)
+                assert read(storage, FIRST) is None, place
+
+    def test_two_files_that_were_swapped_are_refused(self, storage: HiCacheFile) -> None:
+        first, second = storage.path(FIRST), storage.path(SECOND)
+        one, two = first.read_bytes(), second.read_bytes()
+        first.write_bytes(two)
+        second.write_bytes(one)
+        assert read(storage, FIRST) is None
+        assert read(storage, SECOND) is None
+        assert storage.refused == 2
+
+    def test_a_bad_file_is_removed_when_it_is_read_and_replaced_when_it_is_set(
+        self, storage: HiCacheFile
+    ) -> None:
+        path = storage.path(FIRST)
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] + b"?")
+        assert storage.exists(FIRST)
+        assert read(storage, FIRST) is None
+        assert not storage.exists(FIRST)
+        path.write_bytes(whole[:-1] + b"?")
+        storage.set(FIRST, page(1))
+        assert path.read_bytes() == whole
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"model": "m2"}, {"pool": "MHA-page_first"}, {"dtype": "torch.bfloat16"}, {"shard": "1"}],
+        ids=lambda change: next(iter(change)),
+    )
+    def test_another_format_neither_sees_nor_believes_the_page(
+        self, storage: HiCacheFile, tmp_path: Path, change: dict[str, Any]
+    ) -> None:
+        other = HiCacheFile(tmp_path, dataclasses.replace(FORMAT, **change))
+        assert read(other, FIRST) is None
+        other.path(FIRST).write_bytes(storage.path(FIRST).read_bytes())
+        assert read(other, FIRST) is None
+        assert other.refused == 1
+
+
+class TestFormat:
+    def test_it_tells_layouts_and_dtypes_of_one_model_apart(self) -> None:
+        formats = {
+            PageFormat.of(Rig(layout=layout).host, "m") for layout in ("layer_first", "page_first")
+        }
+        assert len({found.digest for found in formats}) == 2
+        assert len({found.page_bytes for found in formats}) == 1
+
+    def test_it_tells_two_kinds_of_fp8_apart_that_are_stored_alike(self) -> None:
+        rig = Rig()
+        rig.device.dtype = torch.float8_e4m3fn
+        one = PageFormat.of(rig.host, "m")
+        rig.device.dtype = torch.float8_e5m2
+        assert PageFormat.of(rig.host, "m").digest != one.digest
+
+    def test_it_is_the_same_for_every_rank_unless_a_shard_is_named(self) -> None:
+        assert formats_of(Rig().host, "") == formats_of(Rig().host, "")
+        assert len(formats_of(Rig().host, "0/2", "1/2")) == 2
+
+
+class TestWriting:
+    def test_a_full_disk_leaves_no_file_behind(self, storage: HiCacheFile) -> None:
+        (key,) = page_keys([5, 5], 2)
+        before = sorted(storage.folder.iterdir())
+        with (
+            mock.patch.object(Path, "replace", side_effect=OSError(28, "No space left")),
+            pytest.raises(OSError, match="No space left"),
+        ):
+            storage.set(key, page(5))
+        assert sorted(storage.folder.iterdir()) == before
+
+    def test_old_drafts_are_swept_and_fresh_ones_left(self, tmp_path: Path) -> None:
+        folder = HiCacheFile(tmp_path, FORMAT).folder
+        old, fresh = folder / "old.tmp", folder / "fresh.tmp"
+        old.touch()
+        fresh.touch()
+        os.utime(old, (0, 0))
+        HiCacheFile(tmp_path, FORMAT)
+        assert not old.exists()
+        assert fresh.exists()
+
+    def test_what_the_format_is_can_be_read(self, storage: HiCacheFile) -> None:
+        table = json.loads((storage.folder / "format.json").read_bytes())
+        assert PageFormat(**table) == FORMAT
+
+
+WRITER = """\
+import sys, torch
+from hicache.pages import page_keys
+from hicache.storage.base import PageFormat
+from hicache.storage.file import HiCacheFile
+
+storage = HiCacheFile(sys.argv[1], PageFormat("model", "big", "torch.uint8", 1 << 16))
+print("ready", flush=True)
+while True:
+    for number, key in enumerate(page_keys(list(range(40)), 2)):
+        storage.path(key).unlink(missing_ok=True)
+        storage.set(key, torch.full((1 << 16,), number, dtype=torch.uint8))
+"""
+
+
+def test_two_processes_share_a_folder_and_one_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path)]
+    keys = page_keys(list(range(40)), 2)
+    target, hits = torch.zeros(1 << 16, dtype=torch.uint8), 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+        storage = HiCacheFile(tmp_path, PageFormat("model", "big", "torch.uint8", 1 << 16))
+        stop = time.monotonic() + 0.5
+        while time.monotonic() < stop:
+            for number, key in enumerate(keys):
+                if storage.get(key, target):
+                    hits += 1
+                    assert (target == number).all()
+                elif number % 2:
+                    storage.set(key, torch.full((1 << 16,), number, dtype=torch.uint8))
+        writer.kill()
+    assert hits
+    assert storage.refused == 0
+    assert all(fault is None for _, fault in page_files(tmp_path))

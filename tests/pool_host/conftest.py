@@ -1,0 +1,35 @@
+"""What the pools' tests share. Without torch none of them can run, and the run says so."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LEFT_OUT
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if HAS_TORCH or not collection_path.name.startswith("test_"):
+        return None
+    config.stash[LEFT_OUT]["modules of pool_host (torch is not installed)"] += 1
+    return True
+
+
+@pytest.fixture(scope="package", autouse=True)
+def small_machine() -> Iterator[int]:
+    """Run on machines with less memory than the reserve, which this gives, and on one thread."""
+    import torch
+
+    from memory_pool_host import HICACHE_HOST_MEMORY_RESERVE_BYTES
+
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memory_pool_host.HICACHE_HOST_MEMORY_RESERVE_BYTES", 0)
+        patch.delenv("SGLANG_HUGEPAGE_SIZE", raising=False)
+        patch.delenv("LOCAL_WORLD_SIZE", raising=False)
+        yield HICACHE_HOST_MEMORY_RESERVE_BYTES

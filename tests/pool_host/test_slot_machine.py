@@ -1,0 +1,213 @@
+"""Which slots are free: any sequence of calls against a set that does the same naively."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+import torch
+from hypothesis import settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from tests.pool_host.families import SLOT_POOLS
+
+
+class SlotMachine(RuleBasedStateMachine):
+    """`held` is what callers own, a list of allocations; `free` a set of what nobody owns."""
+
+    pool: Any
+    held: list[torch.Tensor]
+    free: set[int]
+
+    @initialize(
+        kind=st.sampled_from(sorted(SLOT_POOLS)),
+        page_size=st.sampled_from([1, 2, 3, 16]),
+        pages=st.integers(1, 9),
+    )
+    def start(self, kind: str, page_size: int, pages: int) -> None:
+        self.kind = kind
+        self.pool = SLOT_POOLS[kind](page_size, pages)
+        self.ends()
+
+    def ends(self) -> None:
+        self.held = []
+        self.free = set(range(self.pool.size))
+
+    @rule(pages=st.integers(0, 10))
+    def alloc(self, pages: int) -> None:
+        wanted = pages * self.pool.page_size
+        slots = self.pool.alloc(wanted)
+        if wanted > len(self.free):
+            assert slots is None
+            return
+        assert len(slots) == wanted
+        whole = slots.view(-1, self.pool.page_size)
+        assert torch.equal(whole, whole[:, :1] + torch.arange(self.pool.page_size))
+        assert not (whole[:, 0] % self.pool.page_size).any()
+        given = set(slots.tolist())
+        assert len(given) == wanted
+        assert given <= self.free  # nobody else owns them
+        self.free -= given
+        if wanted:
+            self.held.append(slots)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        """Release some pages of several allocations in one call, in some order."""
+        size = self.pool.page_size
+        pages = [page for slots in self.held for page in slots.view(-1, size).tolist()]
+        chosen = data.draw(st.lists(st.sampled_from(pages), unique_by=tuple, min_size=1))
+        slots = torch.tensor(chosen).flatten()
+        if data.draw(st.booleans()):
+            slots = slots[torch.tensor(data.draw(st.permutations(range(len(slots)))))]
+        assert self.pool.free(slots) == len(slots)
+        gone = set(slots.tolist())
+        assert not gone & self.free
+        self.free |= gone
+        left = [torch.tensor([s for s in h.tolist() if s not in gone]) for h in self.held]
+        self.held = [slots.to(torch.int64) for slots in left if len(slots)]
+        slots.fill_(0)  # the caller's own
+
+    @precondition(lambda self: self.free)
+    @rule(data=st.data())
+    def release_what_is_free(self, data: st.DataObject) -> None:
+        """Refuse a call in which one page was not allocated, whatever else is in it."""
+        size = self.pool.page_size
+        page = data.draw(st.sampled_from(sorted({slot // size for slot in self.free})))
+        slots = torch.arange(page * size, (page + 1) * size)
+        beside = data.draw(st.booleans())
+        if self.held and beside:
+            slots = torch.cat([self.held[0], slots])
+        with pytest.raises(AssertionError, match="Double-free"):
+            self.pool.free(slots)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def release_wrongly(self, data: st.DataObject) -> None:
+        slots = self.held[0]
+        wrong = data.draw(
+            st.sampled_from(
+                [
+                    torch.cat([slots, slots]),
+                    slots - self.pool.size,
+                    slots + self.pool.size,
+                    slots.view(1, -1),
+                    slots.to(torch.float64),
+                    torch.ones(self.pool.size, dtype=torch.bool),
+                    *([slots[1:], slots[:-1]] if self.pool.page_size > 1 else []),
+                ]
+            )
+        )
+        with pytest.raises((TypeError, ValueError), match="indices must"):
+            self.pool.free(wrong)
+
+    @precondition(lambda self: self.kind not in {"mamba", "v4 paged"} and self.pool.page_size > 1)
+    @rule(size=st.integers(1, 40))
+    def alloc_part_of_a_page(self, size: int) -> None:
+        if size % self.pool.page_size:
+            with pytest.raises(AssertionError, match="multiple of the page size"):
+                self.pool.alloc(size)
+
+    @rule()
+    def clear(self) -> None:
+        self.pool.clear()
+        self.ends()
+
+    @rule(page_size=st.sampled_from([1, 4]), pages=st.integers(1, 9))
+    def destroy(self, page_size: int, pages: int) -> None:
+        self.pool.destroy()
+        assert self.pool.available_size() == 0
+        with pytest.raises(RuntimeError, match="was destroyed"):
+            self.pool.alloc(self.pool.page_size)
+        self.start(self.kind, page_size, pages)
+
+    @invariant()
+    def every_slot_is_free_or_held(self) -> None:
+        if not hasattr(self, "pool"):
+            return
+        assert self.pool.available_size() == len(self.free)
+        listed = torch.cat([self.pool.free_slots, *self.pool.release_slots])
+        assert sorted(listed.tolist()) == sorted(self.free)
+        used = {slot for slot, used in enumerate(self.pool.slot_used.tolist()) if used}
+        assert used == {slot for slots in self.held for slot in slots.tolist()}
+
+
+TestSlotMachine = SlotMachine.TestCase
+TestSlotMachine.settings = settings(max_examples=60, stateful_step_count=30)
+
+
+class Owners:
+    """Who has which slot, as the threads themselves note it."""
+
+    def __init__(self, size: int) -> None:
+        self.of = [0] * size
+        self.faults: list[str] = []
+
+    def change(self, slots: torch.Tensor, before: int, after: int) -> None:
+        for slot in slots.tolist():
+            if self.of[slot] != before:
+                self.faults.append(f"slot {slot} was {self.of[slot]}'s, not {before}'s")
+            self.of[slot] = after
+
+
+@pytest.mark.parametrize("kind", SLOT_POOLS)
+def test_eight_threads_never_share_a_slot(kind: str) -> None:
+    pool = SLOT_POOLS[kind](1 if kind == "mamba" else 4, 24)
+    owners = Owners(pool.size)
+    start = threading.Barrier(8)
+
+    def work(me: int) -> None:
+        start.wait()
+        held: list[torch.Tensor] = []
+        for turn in range(120):
+            slots = pool.alloc((1 + (turn + me) % 3) * pool.page_size)
+            if slots is not None:
+                owners.change(slots, 0, me)
+                held.append(slots)
+            if not 0 <= pool.available_size() <= pool.size:
+                owners.faults.append("more slots are available than there are")
+            while held and (slots is None or len(held) > 2 or turn == 119):
+                slots = held.pop(turn % len(held))
+                owners.change(slots, me, 0)
+                pool.free(slots)
+
+    threads = [threading.Thread(target=work, args=(me,)) for me in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert owners.faults == []
+    assert pool.available_size() == pool.size
+    slots = pool.alloc(pool.size)
+    assert sorted(slots.tolist()) == list(range(pool.size))
+
+
+@pytest.mark.parametrize("kind", SLOT_POOLS)
+def test_a_count_waits_for_a_merge_to_end(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While released slots are being joined to the list they are in both, or in neither."""
+    pool = SLOT_POOLS[kind](1 if kind == "mamba" else 4, 6)
+    pool.free(pool.alloc(pool.size))
+    counted: list[int] = []
+    seen = threading.Thread(target=lambda: counted.append(pool.available_size()))
+    join = torch.cat
+
+    def slow(tensors: list[torch.Tensor]) -> torch.Tensor:
+        seen.start()
+        seen.join(0.05)
+        assert counted == []  # it waits for the lock
+        return join(tensors)
+
+    monkeypatch.setattr(torch, "cat", slow)
+    half = pool.alloc(pool.size // 2)
+    monkeypatch.undo()
+    seen.join()
+    assert counted == [pool.size - len(half)]

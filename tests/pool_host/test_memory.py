@@ -214,7 +214,7 @@ def test_ordinary_memory_serves_where_mooncake_is_not_installed(
         ("npu:3", alloc_with_pin_memory),
         ("musa", alloc_with_pin_memory),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_a_device_may_be_spelled_in_any_way(
     device: str | torch.device, function: Callable[..., torch.Tensor]

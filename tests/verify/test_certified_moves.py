@@ -32,10 +32,12 @@ def judged(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Certifica
     return certify(base, target)
 
 
-def is_meant(residual: Residual) -> bool:
+def is_meant(residual: Residual, after: Files) -> bool:
     """Whether the kernel is stricter than the mover on purpose."""
     return (
-        residual.kind == "order"  # a call that importers of the source no longer make
+        # an annotation that is a string is one string less without the `__future__` import
+        (residual.kind == "future" and b': "T"' in after[residual.path])
+        or residual.kind == "order"  # a call that importers of the source no longer make
         or "noqa" in residual.why  # a shim's suppression is a comment that was not there
         or "on a condition" in residual.why  # the programs' conditions read `__name__`
     )
@@ -70,7 +72,7 @@ def test_what_the_mover_moves_is_certified(move: tuple[Files, str]) -> None:
     found = judged(move[0], after)
     event(found.verdict)
     assert not found.unknowns, explain(found)
-    assert all(map(is_meant, found.residuals)), explain(found)
+    assert all(is_meant(residual, after) for residual in found.residuals), explain(found)
 
 
 @given(moves(), st.sampled_from(sorted(KINDS)), st.integers(0, 1 << 30))

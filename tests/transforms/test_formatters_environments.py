@@ -160,3 +160,40 @@ def test_pip_that_does_not_end_is_a_refusal(
     with pytest.raises(Refusal, match=r"did not install tool 1\.0 within"):
         ensure(tmp_path, "tool 1.0", (wheel(offline, "tool", "1.0"),), quiet)
     assert list((tmp_path / "installed").iterdir()) == []
+
+
+class TestOwnRuff:
+    """Ruff comes with Repot: where a repository pins that version, no index is needed."""
+
+    def scripts(self, folder: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> Path:
+        binary = folder / "bin" / "ruff"
+        binary.parent.mkdir()
+        binary.write_text(f"#!/bin/sh\necho '{says}'\n")
+        binary.chmod(0o755)
+        monkeypatch.setattr("sysconfig.get_path", lambda name: str(binary.parent))
+        return folder
+
+    def test_the_same_version_is_taken(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        own = self.scripts(tmp_path, monkeypatch, "ruff 1.2.3")
+        pins = (Pin("ruff", "1.2.3", ("0" * 64,)),)
+        assert ensure(tmp_path, "ruff 1.2.3", pins, quiet) == own
+
+    @pytest.mark.parametrize(
+        ("says", "projects"),
+        [("ruff 1.2.4", ["ruff"]), ("ruff 1.2.3", ["black"]), ("ruff 1.2.3", ["ruff", "black"])],
+        ids=["another version", "another tool", "more than ruff"],
+    )
+    def test_anything_else_is_installed_by_its_hash(
+        self,
+        tmp_path: Path,
+        offline: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        says: str,
+        projects: list[str],
+    ) -> None:
+        self.scripts(tmp_path, monkeypatch, says)
+        pins = tuple(Pin(project, "1.2.3", ("0" * 64,)) for project in projects)
+        with pytest.raises(Refusal, match="not installed"):
+            ensure(tmp_path, "tools", pins, quiet)

@@ -45,6 +45,9 @@ def ensure(folder: Path, label: str, pins: tuple[Pin, ...], say: Callable[[str],
     Made beside its place and moved there whole, so that runs at the same time do not meet. Raises
     `Refusal("formatter-unavailable")`.
     """
+    own = _own(pins)
+    if own is not None:
+        return own
     wanted = json.dumps(
         {
             "python": f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}",
@@ -69,6 +72,25 @@ def ensure(folder: Path, label: str, pins: tuple[Pin, ...], say: Callable[[str],
             if not _holds(place, wanted):
                 raise
     return place
+
+
+def _own(pins: tuple[Pin, ...]) -> Path | None:
+    """Give the environment that Repot itself runs in, if it holds this very version of ruff.
+
+    Ruff is a dependency of Repot, installed beside it by whoever runs it: then no index is needed.
+    """
+    scripts = Path(sysconfig.get_path("scripts"))
+    binary = scripts / "ruff"
+    if [pin.project for pin in pins] != ["ruff"] or scripts.name != "bin" or not binary.is_file():
+        return None
+    try:
+        done = subprocess.run(
+            [str(binary), "--version"], capture_output=True, timeout=_LIMIT, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    is_it = done.stdout.decode("utf-8", "replace").split() == ["ruff", pins[0].version]
+    return scripts.parent if is_it else None
 
 
 def _holds(place: Path, wanted: str) -> bool:

@@ -26,7 +26,8 @@ from hicache.pages import pages_of
 from hicache.storage.base import HiCacheStorage
 from hicache.transfers import LayerDoneCounter, Load, Prefetch, Transfer
 from hicache.workers import Closed, CopyStream, Worker
-from memory_pool_host import HostKVCache, HostPoolGroup
+from memory_pool_host import HostPoolGroup
+from pool_host import HostKVCache
 
 logger = logging.getLogger(__name__)
 

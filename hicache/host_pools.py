@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 
 import memory_pool_host
+import pool_host
+import pool_host.base
 from hicache.device_pools import DSATokenToKVPool, KVCache, MHATokenToKVPool, MLATokenToKVPool
 
 if TYPE_CHECKING:
-    from memory_pool_host import HostBufferPool, HostPoolGroup, MLATokenToKVPoolHost
+    from memory_pool_host import HostPoolGroup, MLATokenToKVPoolHost
+    from pool_host.base import HostBufferPool
 
 
-_Pool = TypeVar("_Pool", bound=memory_pool_host.HostKVCache)
+_Pool = TypeVar("_Pool", bound=pool_host.HostKVCache)
 
 
 def host_pool_for(
@@ -28,7 +31,7 @@ def host_pool_for(
     size_gb: float = 0,
     layout: str = "layer_first",
     allocator_type: str = "default",
-) -> memory_pool_host.HostKVCache | HostPoolGroup:
+) -> pool_host.HostKVCache | HostPoolGroup:
     """Make the host pool of a device pool: `ratio` times as large, or `size_gb` if that is given.
 
     Its memory is pinned if the device is CUDA's, whose copies need that. Raises `TypeError` for a
@@ -94,9 +97,7 @@ class HostPages:
     would not say which of theirs belong to it.
     """
 
-    def __init__(
-        self, host: memory_pool_host.HostKVCache | HostPoolGroup, device_pool: KVCache
-    ) -> None:
+    def __init__(self, host: pool_host.HostKVCache | HostPoolGroup, device_pool: KVCache) -> None:
         self._host = host
         self._device_pool = device_pool
         self._sides: list[str] = []
@@ -113,7 +114,7 @@ class HostPages:
         self.tag = "+".join(pool.storage_format_tag for pool in self._pools)
 
     def _add_side(self, entry: memory_pool_host.PoolEntry) -> None:
-        if not isinstance(entry.host_pool, memory_pool_host.SharedSlotPool):
+        if not isinstance(entry.host_pool, pool_host.base.SharedSlotPool):
             raise ValueError(f"host: expected side pools without slots, {entry.name} has its own")
         self._sides.append(entry.name)
         self._pools.append(entry.host_pool)

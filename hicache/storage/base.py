@@ -18,7 +18,8 @@ import torch
 from hicache.host_pools import HostPages
 
 if TYPE_CHECKING:
-    from memory_pool_host import HostKVCache, HostPoolGroup
+    from memory_pool_host import HostPoolGroup
+    from pool_host import HostKVCache
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,5 +27,5 @@ def small_machine() -> Iterator[None]:
     import torch
 
     torch.set_num_threads(1)
-    with mock.patch("memory_pool_host.HICACHE_HOST_MEMORY_RESERVE_BYTES", 0):
+    with mock.patch("pool_host.base.HICACHE_HOST_MEMORY_RESERVE_BYTES", 0):
         yield

@@ -122,7 +122,7 @@ class TestCommand:
         assert captured.out == ""
 
     def test_too_little_memory_is_said(self, capfd: pytest.CaptureFixture[str]) -> None:
-        with mock.patch("memory_pool_host.available_host_bytes", return_value=1000):
+        with mock.patch("pool_host.common.available_host_bytes", return_value=1000):
             assert cli.run(["demo"]) == 2
         assert "Not enough host memory available" in capfd.readouterr().err
 

@@ -20,8 +20,8 @@ from memory_pool_host import (
     MambaPoolHost,
     MHATokenToKVPoolHost,
     MLATokenToKVPoolHost,
-    ShmHostTensorAllocator,
 )
+from pool_host.common import ShmHostTensorAllocator
 
 FLOAT, FP8 = torch.float32, torch.float8_e4m3fn
 

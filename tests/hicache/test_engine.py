@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import memory_pool_host as pools
+import pool_host
 from hicache.cache_controller import HiCacheController
 from hicache.decoder import Decoder, DecoderConfig
 from hicache.device_pools import MHATokenToKVPool, PagedTokenToKVPoolAllocator
@@ -52,7 +53,7 @@ class Machine:
     ) -> None:
         pool = decoder.device_pool(pages * PAGE, PAGE, dtype)
         self.allocator = PagedTokenToKVPoolAllocator(pool)
-        self.host: pools.HostKVCache | pools.HostPoolGroup = host_pool_for(
+        self.host: pool_host.HostKVCache | pools.HostPoolGroup = host_pool_for(
             pool, layout=layout, ratio=ratio
         )
         page_format = PageFormat.of(self.host, decoder.config.name)

@@ -338,7 +338,7 @@ class TestPrefetching:
 
 def test_a_pool_with_too_little_memory_is_refused_before_anything_is_made() -> None:
     with (
-        mock.patch("memory_pool_host.HICACHE_HOST_MEMORY_RESERVE_BYTES", 2**62),
+        mock.patch("pool_host.base.HICACHE_HOST_MEMORY_RESERVE_BYTES", 2**62),
         pytest.raises(ValueError, match="Not enough host memory"),
     ):
         Rig()

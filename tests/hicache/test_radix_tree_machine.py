@@ -39,7 +39,7 @@ class Request:
 class TreeMachine(RuleBasedStateMachine):
     @initialize(pages=st.integers(4, 7), host_pages=st.integers(2, 9), storage=st.booleans())
     def build(self, pages: int, host_pages: int, storage: bool) -> None:
-        with mock.patch("memory_pool_host.HICACHE_HOST_MEMORY_RESERVE_BYTES", 0):
+        with mock.patch("pool_host.base.HICACHE_HOST_MEMORY_RESERVE_BYTES", 0):
             self.rig = Rig(page_size=PAGE, pages=pages, host_pages=host_pages, storage=storage)
         self.cache = self.rig.cache
         self.requests: list[Request] = []

@@ -19,7 +19,7 @@ from hicache.storage.file import HiCacheFile, encode, page_files
 from tests.hicache.rig import Rig
 
 if TYPE_CHECKING:
-    import memory_pool_host
+    import pool_host
 
 FORMAT = PageFormat("model", "MHA-layer_first", "torch.float16", 64)
 FIRST, SECOND = page_keys([1, 2, 3, 4], 2)
@@ -37,7 +37,7 @@ def read(storage: HiCacheFile, key: str) -> torch.Tensor | None:
     return None
 
 
-def formats_of(host: memory_pool_host.HostKVCache, *shards: str) -> set[PageFormat]:
+def formats_of(host: pool_host.HostKVCache, *shards: str) -> set[PageFormat]:
     return {PageFormat.of(host, "m", shard) for shard in shards}
 
 
@@ -57,7 +57,7 @@ class TestPages:
             assert torch.equal(found, page(number))
 
     def test_it_is_read_into_memory_that_other_processes_share(self, storage: HiCacheFile) -> None:
-        from memory_pool_host import get_allocator_from_storage
+        from pool_host.common import get_allocator_from_storage
 
         target = get_allocator_from_storage("shm").allocate((64,), torch.uint8)
         assert storage.get(SECOND, target)

@@ -25,11 +25,11 @@ def small_machine() -> Iterator[int]:
     """Run on machines with less memory than the reserve, which this gives, and on one thread."""
     import torch
 
-    from memory_pool_host import HICACHE_HOST_MEMORY_RESERVE_BYTES
+    from pool_host.base import HICACHE_HOST_MEMORY_RESERVE_BYTES
 
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memory_pool_host.HICACHE_HOST_MEMORY_RESERVE_BYTES", 0)
+        patch.setattr("pool_host.base.HICACHE_HOST_MEMORY_RESERVE_BYTES", 0)
         patch.delenv("SGLANG_HUGEPAGE_SIZE", raising=False)
         patch.delenv("LOCAL_WORLD_SIZE", raising=False)
         yield HICACHE_HOST_MEMORY_RESERVE_BYTES

@@ -14,7 +14,6 @@ from memory_pool_host import (
     DeepSeekV4StateHostPool,
     DSAIndexerPoolHost,
     HiSparseMHATokenToKVPoolHost,
-    HostBufferPool,
     HostPoolGroup,
     LogicalHostPool,
     MambaPoolHost,
@@ -23,6 +22,7 @@ from memory_pool_host import (
     MLATokenToKVPoolHost,
     PoolEntry,
 )
+from pool_host.base import HostBufferPool
 from tests.pool_host.device_pools import (
     MambaPool,
     MHAPool,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-import memory_pool_host as pools
+import pool_host.buffers as pools
 from memory_pool_host import HostPoolGroup, LogicalHostPool, PoolEntry, PoolTransfer
 from tests.pool_host.device_pools import raw, same
 from tests.pool_host.families import (

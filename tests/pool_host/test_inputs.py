@@ -13,11 +13,11 @@ from memory_pool_host import (
     DeepSeekV4PagedHostPool,
     DeepSeekV4StateHostPool,
     DSAIndexerPoolHost,
-    HostKVCache,
     LogicalHostPool,
     MHATokenToKOnlyPoolHost,
     MLATokenToKVPoolHost,
 )
+from pool_host import HostKVCache
 from tests.pool_host.device_pools import MHAPool, MLAPool, StatePool, numbered, raw
 from tests.pool_host.families import (
     FAMILIES,

@@ -15,9 +15,10 @@ import pytest
 import torch
 
 import memory_pool_host
-from memory_pool_host import (
+import pool_host.common
+from pool_host import HostTensorAllocator
+from pool_host.common import (
     ALLOC_MEMORY_FUNCS,
-    HostTensorAllocator,
     alloc_with_host_register,
     alloc_with_pin_memory,
     container_memory_headroom,
@@ -27,9 +28,9 @@ from tests.pool_host.device_pools import MHAPool
 from tests.pool_host.families import FAMILIES, Family, make_mha
 
 # Where memory is taken and measured, and what it is taken with looked up.
-MODULE = "memory_pool_host"
+MODULE = "pool_host.common"
 # Who asks whether there is a GPU.
-ASKING = ["memory_pool_host"]
+ASKING = ["memory_pool_host", "pool_host.base", "pool_host.common"]
 GIB = 1024**3
 linux = pytest.mark.skipif(sys.platform != "linux", reason="a system call of Linux")
 
@@ -138,12 +139,12 @@ def test_an_unknown_size_of_huge_pages_is_taken_for_none(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("SGLANG_HUGEPAGE_SIZE", "4MB")
-    assert memory_pool_host.huge_page_bytes() == 0
+    assert pool_host.common.huge_page_bytes() == 0
     assert "must be 2MB or 1GB, not '4MB'" in caplog.text
 
 
 def test_shared_memory_is_the_same_to_whoever_maps_it() -> None:
-    allocator = memory_pool_host.ShmHostTensorAllocator()
+    allocator = pool_host.common.ShmHostTensorAllocator()
     assert (allocator.fd, allocator.mm) == (None, None)
     first = allocator.allocate((8,), torch.int32, "cpu")
     second = allocator.allocate((4,), torch.int32, "cpu")
@@ -181,7 +182,7 @@ def test_memory_of_mooncake_is_freed_with_its_tensor(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "mooncake", types.ModuleType("mooncake"))
     monkeypatch.setitem(sys.modules, "mooncake.store", module)
     allocator = get_allocator_from_storage("mooncake")
-    assert isinstance(allocator, memory_pool_host.MooncakeHostTensorAllocator)
+    assert isinstance(allocator, pool_host.common.MooncakeHostTensorAllocator)
     tensor = allocator.allocate((2, 5), torch.float32, "cpu")
     assert tensor.data_ptr() in allocator.memory.live
     view = tensor[1]
@@ -361,7 +362,7 @@ def test_layer_addresses_are_on_the_device_where_it_can_reach_them(runtime: Fake
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_a_pool_allocates_as_it_is_told(family: Family) -> None:
     host = family.make(allocator_type="shm", pin_memory=False).host
-    assert isinstance(host.allocator, memory_pool_host.ShmHostTensorAllocator)
+    assert isinstance(host.allocator, pool_host.common.ShmHostTensorAllocator)
     assert len(host.allocator.fds) >= 1
     assert host.pin_memory is False
     host.destroy()
@@ -385,12 +386,12 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 def test_what_is_left_free_is_not_offered(machine: Callable[[float], None]) -> None:
     machine(30)
-    assert memory_pool_host.available_host_bytes(10 * GIB) == 20 * GIB
-    memory_pool_host.check_host_memory(20 * GIB, 10 * GIB)
+    assert pool_host.common.available_host_bytes(10 * GIB) == 20 * GIB
+    pool_host.common.check_host_memory(20 * GIB, 10 * GIB)
     with pytest.raises(ValueError, match=r"Requesting 21\.47 GB but only have 21\.47 GB free"):
-        memory_pool_host.check_host_memory(20 * GIB + 1, 10 * GIB)
+        pool_host.common.check_host_memory(20 * GIB + 1, 10 * GIB)
     machine(9)
-    assert memory_pool_host.available_host_bytes(10 * GIB) == 0
+    assert pool_host.common.available_host_bytes(10 * GIB) == 0
 
 
 def test_ranks_of_a_host_share_what_is_beside_the_reserve(
@@ -398,20 +399,20 @@ def test_ranks_of_a_host_share_what_is_beside_the_reserve(
 ) -> None:
     machine(74)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
-    assert memory_pool_host.available_host_bytes(10 * GIB) == 16 * GIB
+    assert pool_host.common.available_host_bytes(10 * GIB) == 16 * GIB
     for wrong in ("0", "-2", "two"):
         monkeypatch.setenv("LOCAL_WORLD_SIZE", wrong)
         with pytest.raises(ValueError, match="LOCAL_WORLD_SIZE must be a positive number"):
-            memory_pool_host.ranks_per_host()
+            pool_host.common.ranks_per_host()
 
 
 def test_ranks_without_a_launcher_are_all_taken_to_be_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert memory_pool_host.ranks_per_host() == 1
+    assert pool_host.common.ranks_per_host() == 1
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 8)
-    assert memory_pool_host.ranks_per_host() == 8
+    assert pool_host.common.ranks_per_host() == 8
 
 
 def test_a_container_may_hold_less_than_the_machine(
@@ -419,9 +420,9 @@ def test_a_container_may_hold_less_than_the_machine(
 ) -> None:
     machine(74)
     monkeypatch.setattr(f"{MODULE}.container_memory_headroom", lambda: 12 * GIB)
-    assert memory_pool_host.available_host_bytes(10 * GIB) == 2 * GIB
+    assert pool_host.common.available_host_bytes(10 * GIB) == 2 * GIB
     monkeypatch.setattr(f"{MODULE}.container_memory_headroom", lambda: 120 * GIB)
-    assert memory_pool_host.available_host_bytes(10 * GIB) == 64 * GIB
+    assert pool_host.common.available_host_bytes(10 * GIB) == 64 * GIB
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -430,7 +431,7 @@ def test_no_pool_is_made_without_memory(
 ) -> None:
     machine(16)
     family.make()
-    monkeypatch.setattr("memory_pool_host.HICACHE_HOST_MEMORY_RESERVE_BYTES", 16 * GIB)
+    monkeypatch.setattr("pool_host.base.HICACHE_HOST_MEMORY_RESERVE_BYTES", 16 * GIB)
     with pytest.raises(ValueError, match="Not enough host memory available"):
         family.make()
 
@@ -442,14 +443,14 @@ def test_unused_huge_pages_count_where_they_are_used(
     folder.mkdir(parents=True)
     (folder / "free_hugepages").write_text("7\n")
     (folder / "resv_hugepages").write_text("2\n")
-    assert memory_pool_host.free_huge_page_bytes(tmp_path) == 0
+    assert pool_host.common.free_huge_page_bytes(tmp_path) == 0
     monkeypatch.setenv("SGLANG_HUGEPAGE_SIZE", "1GB")
-    assert memory_pool_host.free_huge_page_bytes(tmp_path) == 5 * GIB
+    assert pool_host.common.free_huge_page_bytes(tmp_path) == 5 * GIB
     monkeypatch.setenv("SGLANG_HUGEPAGE_SIZE", "2MB")
-    assert memory_pool_host.free_huge_page_bytes(tmp_path) == 0
+    assert pool_host.common.free_huge_page_bytes(tmp_path) == 0
     machine(12)
     monkeypatch.setattr(f"{MODULE}.free_huge_page_bytes", lambda: 5 * GIB)
-    assert memory_pool_host.available_host_bytes(10 * GIB) == 7 * GIB
+    assert pool_host.common.available_host_bytes(10 * GIB) == 7 * GIB
 
 
 # Control groups, made of files.

@@ -9,13 +9,14 @@ import pytest
 import torch
 
 import memory_pool_host
+import pool_host.buffers
 from memory_pool_host import (
     AsymmetricMHATokenToKVPoolHost,
-    BufferLayout,
     LogicalHostPool,
     MHATokenToKVPoolHost,
     get_mha_host_pool_cls,
 )
+from pool_host.buffers import BufferLayout
 from tests.pool_host.device_pools import MambaPool, MHAPool, raw, same
 from tests.pool_host.families import (
     FAMILIES,
@@ -308,13 +309,13 @@ def test_an_unknown_layout_has_no_shape() -> None:
 def test_runs_are_as_long_as_both_sides_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is copied at once is a stretch in which host and device slots both step by one."""
     counted: list[list[tuple[int, int, int]]] = []
-    plain = memory_pool_host.SlotTransfer.store
+    plain = pool_host.buffers.SlotTransfer.store
 
     def noted(self: Any, pages: torch.Tensor, rows: torch.Tensor) -> None:
         counted.append(self.runs)
         plain(self, pages, rows)
 
-    monkeypatch.setattr("memory_pool_host.SlotTransfer.store", noted)
+    monkeypatch.setattr("pool_host.buffers.SlotTransfer.store", noted)
     case = make_mha("page_first_direct", layers=1)
     for host, device, runs in (
         (torch.arange(12), torch.arange(4, 16), [(0, 4, 12)]),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from memory_pool_host import HostBufferPool
+from pool_host.base import HostBufferPool
 from tests.pool_host.device_pools import DEVICES, raw, same
 from tests.pool_host.families import DEVICE_PAGES, FAMILIES, Case, Family
 

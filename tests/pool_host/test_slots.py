@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from memory_pool_host import HostPoolGroup, SharedSlotPool, SlotError
+from memory_pool_host import HostPoolGroup
+from pool_host.base import SharedSlotPool
+from pool_host.buffers import SlotError
 from tests.pool_host.families import (
     FAMILIES,
     SLOT_POOLS,
@@ -379,7 +381,7 @@ def test_a_pool_takes_the_bytes_that_it_was_checked_for(
 ) -> None:
     asked: list[int] = []
     monkeypatch.setattr(
-        "memory_pool_host.check_host_memory", lambda size, reserve: asked.append(size)
+        "pool_host.common.check_host_memory", lambda size, reserve: asked.append(size)
     )
     host = family.make().host
     assert asked[-1] == sum(buffer.nbytes for buffer in host.get_hybrid_pool_buffer())

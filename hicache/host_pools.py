@@ -14,6 +14,7 @@ import torch
 import memory_pool_host
 import pool_host
 import pool_host.base
+import pool_host.mha
 from hicache.device_pools import DSATokenToKVPool, KVCache, MHATokenToKVPool, MLATokenToKVPool
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def host_pool_for(
         )
 
     if isinstance(device_pool, MHATokenToKVPool):
-        return make(memory_pool_host.get_mha_host_pool_cls(device_pool))
+        return make(pool_host.mha.get_mha_host_pool_cls(device_pool))
     if not isinstance(device_pool, MLATokenToKVPool):
         kind = type(device_pool).__name__
         raise TypeError(f"device_pool: expected an MHA, MLA or DSA pool, got a {kind}")

@@ -28,6 +28,9 @@ _Result = TypeVar("_Result")
 # Left for the operating system and for whatever else runs on the machine.
 HICACHE_HOST_MEMORY_RESERVE_BYTES = 10 * 1024**3
 
+# These keep a page in one stretch of memory.
+_PAGE_MAJOR_LAYOUTS = ("page_first", "page_first_direct")
+
 
 def synchronized(
     func: Callable[Concatenate[_Pool, _Params], _Result],

@@ -18,7 +18,7 @@ from hicache.radix_tree import HiRadixCache, TreeNode
 from hicache.storage.base import HiCacheStorage, PageFormat
 from hicache.transfers import Transfer
 from hicache.workers import Closed
-from memory_pool_host import MHATokenToKVPoolHost as HostPool
+from pool_host.mha import MHATokenToKVPoolHost as HostPool
 
 LAYERS, HEADS, DIM = 2, 1, 4
 

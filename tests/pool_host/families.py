@@ -9,20 +9,22 @@ from typing import Any
 import torch
 
 from memory_pool_host import (
-    AsymmetricMHATokenToKVPoolHost,
     DeepSeekV4PagedHostPool,
     DeepSeekV4StateHostPool,
     DSAIndexerPoolHost,
-    HiSparseMHATokenToKVPoolHost,
     HostPoolGroup,
     LogicalHostPool,
     MambaPoolHost,
-    MHATokenToKOnlyPoolHost,
-    MHATokenToKVPoolHost,
     MLATokenToKVPoolHost,
     PoolEntry,
 )
 from pool_host.base import HostBufferPool
+from pool_host.mha import (
+    AsymmetricMHATokenToKVPoolHost,
+    HiSparseMHATokenToKVPoolHost,
+    MHATokenToKOnlyPoolHost,
+    MHATokenToKVPoolHost,
+)
 from tests.pool_host.device_pools import (
     MambaPool,
     MHAPool,

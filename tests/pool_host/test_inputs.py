@@ -14,10 +14,10 @@ from memory_pool_host import (
     DeepSeekV4StateHostPool,
     DSAIndexerPoolHost,
     LogicalHostPool,
-    MHATokenToKOnlyPoolHost,
     MLATokenToKVPoolHost,
 )
 from pool_host import HostKVCache
+from pool_host.mha import MHATokenToKOnlyPoolHost
 from tests.pool_host.device_pools import MHAPool, MLAPool, StatePool, numbered, raw
 from tests.pool_host.families import (
     FAMILIES,

@@ -16,6 +16,7 @@ import torch
 
 import memory_pool_host
 import pool_host.common
+import pool_host.mha
 from pool_host import HostTensorAllocator
 from pool_host.common import (
     ALLOC_MEMORY_FUNCS,
@@ -30,7 +31,7 @@ from tests.pool_host.families import FAMILIES, Family, make_mha
 # Where memory is taken and measured, and what it is taken with looked up.
 MODULE = "pool_host.common"
 # Who asks whether there is a GPU.
-ASKING = ["memory_pool_host", "pool_host.base", "pool_host.common"]
+ASKING = ["memory_pool_host", "pool_host.base", "pool_host.common", "pool_host.mha"]
 GIB = 1024**3
 linux = pytest.mark.skipif(sys.platform != "linux", reason="a system call of Linux")
 
@@ -630,11 +631,11 @@ def test_pipeline_stages_agree_on_the_smallest(monkeypatch: pytest.MonkeyPatch) 
         (20 * one, stages, 20),
         (40 * one, None, 40),
     ):
-        host = memory_pool_host.MHATokenToKVPoolHost(
+        host = pool_host.mha.MHATokenToKVPoolHost(
             device, 2, gigabytes, 4, "layer_first", pipeline_group=group
         )
         assert host.size == slots
-    by_ratio = memory_pool_host.MHATokenToKVPoolHost(
+    by_ratio = pool_host.mha.MHATokenToKVPoolHost(
         device, 5, 0, 4, "layer_first", pipeline_group=stages
     )
     assert by_ratio.size == 40  # a ratio is the same for every stage

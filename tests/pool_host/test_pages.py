@@ -10,13 +10,13 @@ import torch
 
 import memory_pool_host
 import pool_host.buffers
-from memory_pool_host import (
+from memory_pool_host import LogicalHostPool
+from pool_host.buffers import BufferLayout
+from pool_host.mha import (
     AsymmetricMHATokenToKVPoolHost,
-    LogicalHostPool,
     MHATokenToKVPoolHost,
     get_mha_host_pool_cls,
 )
-from pool_host.buffers import BufferLayout
 from tests.pool_host.device_pools import MambaPool, MHAPool, raw, same
 from tests.pool_host.families import (
     FAMILIES,

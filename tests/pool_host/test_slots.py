@@ -344,7 +344,7 @@ SIZES = [
 def test_a_pool_is_rounded_up_to_whole_pages_and_no_further(
     ratio: float, host_size: float, page_size: int, slots: int
 ) -> None:
-    from memory_pool_host import MHATokenToKVPoolHost
+    from pool_host.mha import MHATokenToKVPoolHost
     from tests.pool_host.device_pools import MHAPool
 
     device = MHAPool(size=8, page_size=page_size)

@@ -15,11 +15,13 @@ import memory_pool_host
 import pool_host
 import pool_host.base
 import pool_host.mha
+import pool_host.mla
 from hicache.device_pools import DSATokenToKVPool, KVCache, MHATokenToKVPool, MLATokenToKVPool
 
 if TYPE_CHECKING:
-    from memory_pool_host import HostPoolGroup, MLATokenToKVPoolHost
+    from memory_pool_host import HostPoolGroup
     from pool_host.base import HostBufferPool
+    from pool_host.mla import MLATokenToKVPoolHost
 
 
 _Pool = TypeVar("_Pool", bound=pool_host.HostKVCache)
@@ -55,7 +57,7 @@ def host_pool_for(
     if not isinstance(device_pool, MLATokenToKVPool):
         kind = type(device_pool).__name__
         raise TypeError(f"device_pool: expected an MHA, MLA or DSA pool, got a {kind}")
-    latent = make(memory_pool_host.MLATokenToKVPoolHost)
+    latent = make(pool_host.mla.MLATokenToKVPoolHost)
     if not isinstance(device_pool, DSATokenToKVPool):
         return latent
     try:

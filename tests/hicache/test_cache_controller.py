@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import memory_pool_host
+import pool_host.mla
 from hicache.cache_controller import HiCacheController
 from hicache.device_pools import DSATokenToKVPool, PagedTokenToKVPoolAllocator
 from hicache.host_pools import host_pool_for
@@ -492,7 +493,7 @@ class TestGroup:
 
     def test_a_side_pool_with_slots_of_its_own_is_refused(self) -> None:
         device, host = self.group()
-        other = memory_pool_host.MLATokenToKVPoolHost(
+        other = pool_host.mla.MLATokenToKVPoolHost(
             device, 1.0, 0, 2, "layer_first", pin_memory=False
         )
         host.add_entry(memory_pool_host.PoolEntry("draft", other, device, lambda layer: layer))

@@ -14,9 +14,10 @@ from hicache.device_pools import (
     PagedTokenToKVPoolAllocator,
 )
 from hicache.host_pools import host_pool_for
-from memory_pool_host import HostPoolGroup, MambaPoolHost, MLATokenToKVPoolHost
+from memory_pool_host import HostPoolGroup, MambaPoolHost
 from pool_host.common import ShmHostTensorAllocator
 from pool_host.mha import AsymmetricMHATokenToKVPoolHost, MHATokenToKVPoolHost
+from pool_host.mla import MLATokenToKVPoolHost
 
 FLOAT, FP8 = torch.float32, torch.float8_e4m3fn
 

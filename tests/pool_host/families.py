@@ -15,7 +15,6 @@ from memory_pool_host import (
     HostPoolGroup,
     LogicalHostPool,
     MambaPoolHost,
-    MLATokenToKVPoolHost,
     PoolEntry,
 )
 from pool_host.base import HostBufferPool
@@ -25,6 +24,7 @@ from pool_host.mha import (
     MHATokenToKOnlyPoolHost,
     MHATokenToKVPoolHost,
 )
+from pool_host.mla import MLATokenToKVPoolHost
 from tests.pool_host.device_pools import (
     MambaPool,
     MHAPool,

@@ -14,10 +14,10 @@ from memory_pool_host import (
     DeepSeekV4StateHostPool,
     DSAIndexerPoolHost,
     LogicalHostPool,
-    MLATokenToKVPoolHost,
 )
 from pool_host import HostKVCache
 from pool_host.mha import MHATokenToKOnlyPoolHost
+from pool_host.mla import MLATokenToKVPoolHost
 from tests.pool_host.device_pools import MHAPool, MLAPool, StatePool, numbered, raw
 from tests.pool_host.families import (
     FAMILIES,

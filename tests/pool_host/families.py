@@ -14,10 +14,10 @@ from memory_pool_host import (
     DSAIndexerPoolHost,
     HostPoolGroup,
     LogicalHostPool,
-    MambaPoolHost,
     PoolEntry,
 )
 from pool_host.base import HostBufferPool
+from pool_host.mamba import MambaPoolHost
 from pool_host.mha import (
     AsymmetricMHATokenToKVPoolHost,
     HiSparseMHATokenToKVPoolHost,

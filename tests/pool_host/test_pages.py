@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-import memory_pool_host
 import pool_host.buffers
+import pool_host.mamba
 from memory_pool_host import LogicalHostPool
 from pool_host.buffers import BufferLayout
 from pool_host.mha import (
@@ -271,7 +271,7 @@ def test_states_are_read_where_their_bytes_begin() -> None:
         ..., :1, :3
     ].contiguous()
     pool.mamba_cache.conv[1] = pool.mamba_cache.conv[1].to(torch.float32)
-    host = memory_pool_host.MambaPoolHost(pool, 2, 0, layout="page_first_direct")
+    host = pool_host.mamba.MambaPoolHost(pool, 2, 0, layout="page_first_direct")
     assert (3 * 3 * 2 + 3 * 4 * 2) % 4
     slots = torch.tensor([0, 3])
     host.backup_from_device_all_layer(pool, slots, slots, "direct")

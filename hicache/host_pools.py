@@ -70,7 +70,8 @@ def host_pool_for(
 def _with_indexer(
     device_pool: DSATokenToKVPool, anchor: MLATokenToKVPoolHost, allocator_type: str
 ) -> HostPoolGroup:
-    from memory_pool_host import DSAIndexerPoolHost, HostPoolGroup, PoolEntry
+    from memory_pool_host import HostPoolGroup, PoolEntry
+    from pool_host.dsa import DSAIndexerPoolHost
 
     indexer = DSAIndexerPoolHost(
         device_pool, anchor, anchor.layout, anchor.pin_memory, allocator_type=allocator_type

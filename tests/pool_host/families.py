@@ -11,12 +11,12 @@ import torch
 from memory_pool_host import (
     DeepSeekV4PagedHostPool,
     DeepSeekV4StateHostPool,
-    DSAIndexerPoolHost,
     HostPoolGroup,
     LogicalHostPool,
     PoolEntry,
 )
 from pool_host.base import HostBufferPool
+from pool_host.dsa import DSAIndexerPoolHost
 from pool_host.mamba import MambaPoolHost
 from pool_host.mha import (
     AsymmetricMHATokenToKVPoolHost,

@@ -9,13 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from memory_pool_host import (
-    DeepSeekV4PagedHostPool,
-    DeepSeekV4StateHostPool,
-    DSAIndexerPoolHost,
-    LogicalHostPool,
-)
+from memory_pool_host import DeepSeekV4PagedHostPool, DeepSeekV4StateHostPool, LogicalHostPool
 from pool_host import HostKVCache
+from pool_host.dsa import DSAIndexerPoolHost
 from pool_host.mha import MHATokenToKOnlyPoolHost
 from pool_host.mla import MLATokenToKVPoolHost
 from tests.pool_host.device_pools import MHAPool, MLAPool, StatePool, numbered, raw

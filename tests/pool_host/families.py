@@ -8,14 +8,9 @@ from typing import Any
 
 import torch
 
-from memory_pool_host import (
-    DeepSeekV4PagedHostPool,
-    DeepSeekV4StateHostPool,
-    HostPoolGroup,
-    LogicalHostPool,
-    PoolEntry,
-)
+from memory_pool_host import HostPoolGroup, PoolEntry
 from pool_host.base import HostBufferPool
+from pool_host.deepseek_v4 import DeepSeekV4PagedHostPool, DeepSeekV4StateHostPool, LogicalHostPool
 from pool_host.dsa import DSAIndexerPoolHost
 from pool_host.mamba import MambaPoolHost
 from pool_host.mha import (

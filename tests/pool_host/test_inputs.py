@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from memory_pool_host import DeepSeekV4PagedHostPool, DeepSeekV4StateHostPool, LogicalHostPool
 from pool_host import HostKVCache
+from pool_host.deepseek_v4 import DeepSeekV4PagedHostPool, DeepSeekV4StateHostPool, LogicalHostPool
 from pool_host.dsa import DSAIndexerPoolHost
 from pool_host.mha import MHATokenToKOnlyPoolHost
 from pool_host.mla import MLATokenToKVPoolHost

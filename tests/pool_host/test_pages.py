@@ -10,8 +10,8 @@ import torch
 
 import pool_host.buffers
 import pool_host.mamba
-from memory_pool_host import LogicalHostPool
 from pool_host.buffers import BufferLayout
+from pool_host.deepseek_v4 import LogicalHostPool
 from pool_host.mha import (
     AsymmetricMHATokenToKVPoolHost,
     MHATokenToKVPoolHost,

@@ -26,8 +26,7 @@ from hicache.pages import pages_of
 from hicache.storage.base import HiCacheStorage
 from hicache.transfers import LayerDoneCounter, Load, Prefetch, Transfer
 from hicache.workers import Closed, CopyStream, Worker
-from memory_pool_host import HostPoolGroup
-from pool_host import HostKVCache
+from pool_host import HostKVCache, HostPoolGroup
 
 logger = logging.getLogger(__name__)
 

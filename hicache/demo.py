@@ -27,8 +27,8 @@ from hicache.storage.base import PageFormat
 from hicache.storage.file import HiCacheFile
 
 if TYPE_CHECKING:
-    from memory_pool_host import HostPoolGroup
     from pool_host import HostKVCache as HostPool
+    from pool_host import HostPoolGroup
 
 PAGE_SIZE = 16
 POOL_PAGES = 16

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
-import memory_pool_host
 import pool_host
 import pool_host.base
+import pool_host.group
 import pool_host.mha
 import pool_host.mla
 from hicache.device_pools import DSATokenToKVPool, KVCache, MHATokenToKVPool, MLATokenToKVPool
 
 if TYPE_CHECKING:
-    from memory_pool_host import HostPoolGroup
+    from pool_host import HostPoolGroup
     from pool_host.base import HostBufferPool
     from pool_host.mla import MLATokenToKVPoolHost
 
@@ -70,7 +70,7 @@ def host_pool_for(
 def _with_indexer(
     device_pool: DSATokenToKVPool, anchor: MLATokenToKVPoolHost, allocator_type: str
 ) -> HostPoolGroup:
-    from memory_pool_host import HostPoolGroup, PoolEntry
+    from pool_host import HostPoolGroup, PoolEntry
     from pool_host.dsa import DSAIndexerPoolHost
 
     indexer = DSAIndexerPoolHost(
@@ -106,7 +106,7 @@ class HostPages:
         self._device_pool = device_pool
         self._sides: list[str] = []
         self._pools: list[HostBufferPool] = []
-        if isinstance(host, memory_pool_host.HostPoolGroup):
+        if isinstance(host, pool_host.HostPoolGroup):
             self._pools.append(host.anchor)
             for entry in host.entries:
                 if entry is not host.anchor_entry:
@@ -117,7 +117,7 @@ class HostPages:
         self.page_bytes = sum(pool.page_numel * pool.page_dtype.itemsize for pool in self._pools)
         self.tag = "+".join(pool.storage_format_tag for pool in self._pools)
 
-    def _add_side(self, entry: memory_pool_host.PoolEntry) -> None:
+    def _add_side(self, entry: pool_host.PoolEntry) -> None:
         if not isinstance(entry.host_pool, pool_host.base.SharedSlotPool):
             raise ValueError(f"host: expected side pools without slots, {entry.name} has its own")
         self._sides.append(entry.name)
@@ -128,7 +128,7 @@ class HostPages:
     ) -> None:
         """Copy all layers from the device to the host."""
         args = (self._device_pool, host_indices, device_indices, io_backend)
-        if isinstance(self._host, memory_pool_host.HostPoolGroup):
+        if isinstance(self._host, pool_host.HostPoolGroup):
             sides = self._transfers(host_indices, device_indices)
             self._host.backup_from_device_all_layer(*args, sides)
         else:
@@ -139,7 +139,7 @@ class HostPages:
     ) -> None:
         """Copy one layer, local and counted from 0, from the host to the device."""
         args = (self._device_pool, host_indices, device_indices)
-        if isinstance(self._host, memory_pool_host.HostPoolGroup):
+        if isinstance(self._host, pool_host.HostPoolGroup):
             sides = self._transfers(host_indices, device_indices)
             of_model = self._device_pool.start_layer + layer  # the entries map it to their own
             self._host.load_to_device_per_layer(*args, of_model, io_backend, sides)
@@ -159,8 +159,7 @@ class HostPages:
 
     def _transfers(
         self, host_indices: torch.Tensor, device_indices: torch.Tensor
-    ) -> list[memory_pool_host.PoolTransfer]:
+    ) -> list[pool_host.group.PoolTransfer]:
         return [
-            memory_pool_host.PoolTransfer(name, host_indices, device_indices)
-            for name in self._sides
+            pool_host.group.PoolTransfer(name, host_indices, device_indices) for name in self._sides
         ]

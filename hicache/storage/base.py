@@ -18,8 +18,7 @@ import torch
 from hicache.host_pools import HostPages
 
 if TYPE_CHECKING:
-    from memory_pool_host import HostPoolGroup
-    from pool_host import HostKVCache
+    from pool_host import HostKVCache, HostPoolGroup
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 import torch
 
-import memory_pool_host
+import pool_host
 import pool_host.mla
 from hicache.cache_controller import HiCacheController
 from hicache.device_pools import DSATokenToKVPool, PagedTokenToKVPoolAllocator
@@ -458,10 +458,10 @@ class TestRefusals:
 
 
 class TestGroup:
-    def group(self) -> tuple[DSATokenToKVPool, memory_pool_host.HostPoolGroup]:
+    def group(self) -> tuple[DSATokenToKVPool, pool_host.HostPoolGroup]:
         device = DSATokenToKVPool(8, 2, torch.float32, 4, 4, LAYERS, start_layer=3)
         host = host_pool_for(device)
-        assert isinstance(host, memory_pool_host.HostPoolGroup)
+        assert isinstance(host, pool_host.HostPoolGroup)
         return device, host
 
     def test_the_side_pool_s_pages_go_along_and_come_back(self) -> None:
@@ -496,6 +496,6 @@ class TestGroup:
         other = pool_host.mla.MLATokenToKVPoolHost(
             device, 1.0, 0, 2, "layer_first", pin_memory=False
         )
-        host.add_entry(memory_pool_host.PoolEntry("draft", other, device, lambda layer: layer))
+        host.add_entry(pool_host.PoolEntry("draft", other, device, lambda layer: layer))
         with pytest.raises(ValueError, match="draft has its own"):
             HiCacheController(PagedTokenToKVPoolAllocator(device), host)

@@ -14,7 +14,7 @@ from hicache.device_pools import (
     PagedTokenToKVPoolAllocator,
 )
 from hicache.host_pools import host_pool_for
-from memory_pool_host import HostPoolGroup
+from pool_host import HostPoolGroup
 from pool_host.common import ShmHostTensorAllocator
 from pool_host.mamba import MambaPoolHost
 from pool_host.mha import AsymmetricMHATokenToKVPoolHost, MHATokenToKVPoolHost

@@ -13,8 +13,8 @@ from unittest import mock
 import pytest
 import torch
 
-import memory_pool_host as pools
 import pool_host
+import pool_host.group as pools
 from hicache.cache_controller import HiCacheController
 from hicache.decoder import Decoder, DecoderConfig
 from hicache.device_pools import MHATokenToKVPool, PagedTokenToKVPoolAllocator

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from memory_pool_host import HostPoolGroup, PoolEntry
+from pool_host import HostPoolGroup, PoolEntry
 from pool_host.base import HostBufferPool
 from pool_host.deepseek_v4 import DeepSeekV4PagedHostPool, DeepSeekV4StateHostPool, LogicalHostPool
 from pool_host.dsa import DSAIndexerPoolHost

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 import pool_host.buffers as pools
-from memory_pool_host import HostPoolGroup, PoolEntry, PoolTransfer
+from pool_host import HostPoolGroup, PoolEntry
 from pool_host.deepseek_v4 import LogicalHostPool
+from pool_host.group import PoolTransfer
 from tests.pool_host.device_pools import raw, same
 from tests.pool_host.families import (
     make_group,

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import torch
 
-import memory_pool_host
 import pool_host.common
+import pool_host.group
 import pool_host.mha
 from pool_host import HostTensorAllocator
 from pool_host.common import (
@@ -31,7 +31,7 @@ from tests.pool_host.families import FAMILIES, Family, make_mha
 # Where memory is taken and measured, and what it is taken with looked up.
 MODULE = "pool_host.common"
 # Who asks whether there is a GPU.
-ASKING = ["memory_pool_host", "pool_host.base", "pool_host.common", "pool_host.mha"]
+ASKING = ["pool_host.base", "pool_host.common", "pool_host.mha"]
 GIB = 1024**3
 linux = pytest.mark.skipif(sys.platform != "linux", reason="a system call of Linux")
 
@@ -646,7 +646,7 @@ def test_pipeline_stages_agree_on_the_smallest(monkeypatch: pytest.MonkeyPatch) 
     [(10, [3, 1]), (0.1, [1, 1, 1]), (7, [5, 0, 2]), (220, [70272, 132 * 61, 13])],
 )
 def test_a_size_that_is_given_once_is_taken_once(host_size: float, device_bytes: list[int]) -> None:
-    parts = memory_pool_host.split_hicache_size(host_size, device_bytes)
+    parts = pool_host.group.split_hicache_size(host_size, device_bytes)
     assert sum(round(part * 1e9) for part in parts) == round(host_size * 1e9)
     for part, size in zip(parts, device_bytes, strict=True):
         assert abs(part - host_size * size / sum(device_bytes)) < 2e-9
@@ -655,9 +655,9 @@ def test_a_size_that_is_given_once_is_taken_once(host_size: float, device_bytes:
 def test_a_size_cannot_be_split_among_nothing() -> None:
     for wrong in ([], [0, 0]):
         with pytest.raises(ValueError, match="device_bytes must hold a pool"):
-            memory_pool_host.split_hicache_size(1, wrong)
+            pool_host.group.split_hicache_size(1, wrong)
     with pytest.raises(ValueError, match="device_bytes must be at least 0"):
-        memory_pool_host.split_hicache_size(1, [3, -1])
+        pool_host.group.split_hicache_size(1, [3, -1])
 
 
 def test_ten_gib_are_left_to_the_system(small_machine: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from memory_pool_host import HostPoolGroup
+from pool_host import HostPoolGroup
 from pool_host.base import SharedSlotPool
 from pool_host.buffers import SlotError
 from tests.pool_host.families import (

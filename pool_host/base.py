@@ -1,3 +1,5 @@
+"""A host pool: its slots, its rows, and how large it is."""
+
 from __future__ import annotations
 
 import functools

@@ -1,3 +1,5 @@
+"""How rows lie in host buffers, and how they are copied to and from a device."""
+
 from __future__ import annotations
 
 import math

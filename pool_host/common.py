@@ -1,3 +1,5 @@
+"""Host memory: where it comes from, how it is pinned, and how much of it there is."""
+
 from __future__ import annotations
 
 import ctypes

@@ -1,3 +1,5 @@
+"""Host pools for DeepSeek V4's caches."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

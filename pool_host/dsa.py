@@ -1,3 +1,5 @@
+"""The host pool for the indexer of DeepSeek's sparse attention."""
+
 from __future__ import annotations
 
 import logging

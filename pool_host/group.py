@@ -1,3 +1,5 @@
+"""Host pools that back one cache together."""
+
 from __future__ import annotations
 
 import logging

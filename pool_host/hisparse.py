@@ -1,3 +1,5 @@
+"""Host slots for requests of sparse attention that keep their whole context on the host."""
+
 from __future__ import annotations
 
 import logging

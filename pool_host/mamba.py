@@ -1,3 +1,5 @@
+"""The host pool for the states of recurrent layers."""
+
 from __future__ import annotations
 
 import logging

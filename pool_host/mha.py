@@ -1,3 +1,5 @@
+"""Host pools for the keys and values of multi-head attention."""
+
 from __future__ import annotations
 
 import logging

@@ -1,3 +1,5 @@
+"""The host pool for the rows of multi-head latent attention."""
+
 from __future__ import annotations
 
 import logging

@@ -13,7 +13,7 @@ PIP_INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check -c constr
 .PHONY: help transform test lint bench clean
 
 help:
-	@echo "make transform   split a real module of SGLang from its plan, and check the result"
+	@echo "make transform   replay the split of pool_host, then split a real module of SGLang"
 	@echo "make test        run the tests (ARGS='-k word' chooses some)"
 	@echo "make lint        Ruff, its formatter, and mypy"
 	@echo "make bench       measure the mover beside rope, the judge beside git blame"

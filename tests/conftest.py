@@ -15,6 +15,33 @@ from hypothesis import settings
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
+# What takes longest and does not hang on the interpreter: CI runs it on one of them.
+THOROUGH = tuple(
+    f"tests/{path}"
+    for path in (
+        "benchmarks/",
+        "hicache/test_radix_tree_machine.py",
+        "pool_host/test_round_trips.py",
+        "pool_host/test_slot_machine.py",
+        "transforms/test_callers_run.py",
+        "transforms/test_determinism.py",
+        "transforms/test_formatters_",
+        "transforms/test_import_properties.py",
+        "transforms/test_journal",
+        "transforms/test_release_files.py",
+        "transforms/test_whole_moves.py",
+        "verify/certificate/test_properties.py",
+        "verify/hostile/test_contents.py",
+        "verify/hostile/test_git.py",
+        "verify/hostile/test_metamorphic.py",
+        "verify/hostile/test_nothing_runs.py",
+        "verify/hostile/test_proofs.py",
+        "verify/hostile/test_repositories.py",
+        "verify/mutants/",
+        "verify/test_certified_moves.py",
+    )
+)
+
 # A run inside a git hook would otherwise act on the repository that runs the hook, and a person's
 # own configuration would decide what tests see.
 _GIT_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
@@ -46,6 +73,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     reasons: dict[str, str | None] = {}
     kept, left_out = [], []
     for item in items:
+        if item.nodeid.startswith(THOROUGH):
+            item.add_marker("thorough")
         marks = [name for name in _NEEDS if item.get_closest_marker(name)]
         for name in marks:
             if name not in reasons:
@@ -114,8 +143,13 @@ def _system() -> str | None:
     return None if os.environ.get("REPOT_SYSTEM") == "1" else "REPOT_SYSTEM not set"
 
 
+def _thorough() -> str | None:
+    return "REPOT_THOROUGH=0" if os.environ.get("REPOT_THOROUGH") == "0" else None
+
+
 _NEEDS: dict[str, Callable[[], str | None]] = {
     "history": _history,
     "registry": _registry,
     "system": _system,
+    "thorough": _thorough,
 }

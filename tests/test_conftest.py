@@ -32,7 +32,9 @@ def outcome(folder: Path, *options: str, **environment: str) -> tuple[int, list[
     """Run a suite with our conftest in an environment of its own; give what it closes with."""
     shutil.copy(HERE / "conftest.py", folder / "conftest.py")
     (folder / "test_all.py").write_text(TESTS)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n history\n registry\n system\n")
+    (folder / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n history\n registry\n system\n thorough\n"
+    )
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("REPOT_")}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],

@@ -1,7 +1,8 @@
-"""`make transform`: split SGLang's real `memory_pool_host.py` from its plan, and check the result.
+"""`make transform`: replay this project's own split, then split SGLang's real module from its plan.
 
-The tree is a release from the package index, or a commit of the reader's own clone. Everything is
-written under `build/transform/`: the split tree and the move as a patch.
+The first needs nothing but the clone. The second takes a release from the package index, or a
+commit of the reader's own clone of SGLang, and is left out, with a word, where the index cannot be
+reached. What it splits is written under `build/transform/`: the split tree and the move as a patch.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from transforms.plan import Plan, load_plan
 from transforms.tree import OverlayTree, Tree, WheelTree, open_tree
 from verify import console
 from verify.apply_report import Applied, applied
-from verify.console import Output
+from verify.console import Output, print_text
 from verify.linting import Lint, lint
 from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, refused
 from verify.wheels import AFTER, BEFORE, fetch_wheel
@@ -82,15 +83,38 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--at", default="HEAD", help="the commit of that clone")
     options = parser.parse_args(arguments)
     output = Output()
+    if options.repo is not None:
+        return _shown(output, lambda: split_commit(Path(options.repo), options.at))
+    series = _shown(output, replay_series, left_out=("no-repository", "shallow-history"))
+    print_text("\n", sys.stdout)
+    return max(series, _shown(output, split_release, left_out=("no-wheel",)))
+
+
+def _shown(output: Output, work: Callable[[], Report], left_out: Collection[str] = ()) -> int:
+    """Do a part of the work, show its report, and give its exit code.
+
+    A refusal of a kind in `left_out` says what is missing and fails nothing.
+    """
     try:
-        if options.repo is None:
-            report = split_release()
-        else:
-            report = split_commit(Path(options.repo), options.at)
+        report = work()
     except Refusal as refusal:
         report = refused("transform", refusal)
+        if refusal.kind in left_out:
+            report = replace(report, headline=f"left out ({refusal.kind})")
+            output.show(report)
+            return 0
     output.show(report)
     return report.exit_code
+
+
+def replay_series() -> Report:
+    """Replay the moves by which this project split its own module."""
+    from verify.series import judge_series
+    from verify.series_report import in_series
+
+    with console.progress("replaying the split of pool_host"):
+        links = judge_series(Path(), "HEAD")
+    return in_series("HEAD", links)
 
 
 def split_release() -> Report:

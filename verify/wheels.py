@@ -63,8 +63,11 @@ def fetch_wheel(wheel: Wheel) -> Path:
         if not found.is_file():
             raise _refusal(wheel, f"the package index offers no file {wheel.file}")
         if _digest(found) != wheel.sha256:
-            raise _refusal(
-                wheel, f"the index's {wheel.file} has another sha256 than the released one"
+            raise Refusal(
+                "wrong-wheel",
+                f"The index's {wheel.file} has another sha256 than the released one.",
+                next_step="Do not use it. Name another index to pip, or split a clone of SGLang.",
+                place=Place(wheel.file),
             )
         found.replace(path)
     return path

@@ -15,6 +15,7 @@ import pytest
 from tests.transforms.case import MemoryTree
 from transforms.changes import EXECUTABLE, REGULAR, SYMLINK, Blob, Change, ChangeSet
 from transforms.engine import apply
+from transforms.errors import Refusal
 from transforms.outcome import Outcome
 from transforms.plan import Plan, parse_plan
 from transforms.tree import GitTree
@@ -277,3 +278,59 @@ def test_a_commit_of_a_clone_is_split_the_same_way(
     landed = target.read_many(p for p, m in target.entries().items() if m in (REGULAR, EXECUTABLE))
     written = {path: (folder / path).read_bytes() for path in landed}
     assert written == landed
+
+
+class TestBothParts:
+    """The project's own series first, then the release; what cannot be had is left out."""
+
+    def run(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        series: Report | Refusal,
+        split: Report | Refusal,
+    ) -> int:
+        def giving(result: Report | Refusal) -> Report:
+            if isinstance(result, Refusal):
+                raise result
+            return result
+
+        monkeypatch.setattr(release, "replay_series", lambda: giving(series))
+        monkeypatch.setattr(release, "split_release", lambda: giving(split))
+        return release.main([])
+
+    HOLDS = Report("series", Verdict.HOLDS, "seven moves")
+    DIFFERS = Report("series", Verdict.DIFFERS, "seven moves")
+
+    def test_both_are_shown(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        split = Report("transform", Verdict.HOLDS, "the release")
+        assert self.run(monkeypatch, self.HOLDS, split) == 0
+        out = capsys.readouterr().out
+        assert out.index("repot series: seven moves") < out.index("repot transform: the release")
+
+    @pytest.mark.parametrize("kind", ["shallow-history", "no-repository"])
+    def test_a_clone_without_its_history_is_told_and_goes_on(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: str
+    ) -> None:
+        missing = Refusal(kind, "There is none.", next_step="Fetch it.")
+        assert self.run(monkeypatch, missing, self.HOLDS) == 0
+        err = capsys.readouterr().err
+        assert f"left out ({kind})" in err
+        assert "Fetch it." in err
+
+    def test_without_the_index_the_release_is_left_out(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        missing = Refusal("no-wheel", "It cannot be had.", next_step="Go online.")
+        assert self.run(monkeypatch, self.HOLDS, missing) == 0
+        assert "left out (no-wheel)" in capsys.readouterr().err
+
+    def test_a_wheel_with_another_hash_is_no_reason_to_pass(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        wrong = Refusal("wrong-wheel", "Another sha256.", next_step="Do not use it.")
+        assert self.run(monkeypatch, self.HOLDS, wrong) == 2
+
+    def test_a_red_series_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.run(monkeypatch, self.DIFFERS, self.HOLDS) == 1

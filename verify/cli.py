@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from verify.commands import apply, blame, certify, chain, series, verify
+from verify.commands import apply, blame, certify, chain, infer, series, verify
 from verify.console import INTERRUPTED, Output, print_text
 from verify.escape import visible_lines
 from verify.report import Verdict, faulted
@@ -27,6 +27,8 @@ Examples:
                                       whether a commit is just that move
   repot certify main..HEAD            the same without a plan: what is not part of a move
   repot chain main..HEAD              every commit: claimed moves proved, the others listed
+  repot infer main..HEAD -o split.toml
+                                      the plan behind a change that came without one
   repot apply --help                  everything about one command
 """
 
@@ -42,6 +44,7 @@ app.command("apply", help=apply.HELP)(apply.apply)
 app.command("verify", help=verify.HELP)(verify.verify)
 app.command("certify", help=certify.HELP)(certify.certify)
 app.command("chain", help=chain.HELP)(chain.chain)
+app.command("infer", help=infer.HELP)(infer.infer)
 app.command("series", help=series.HELP)(series.series)
 app.command("blame", help=blame.HELP)(blame.blame)
 

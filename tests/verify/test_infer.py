@@ -1,0 +1,208 @@
+"""`repot infer`: the plan that is found replays, and is literal only where nothing derives."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.verify.histories import AFTER, BEFORE, PLAN, History
+from transforms.engine import apply
+from transforms.formatters import no_formatters
+from transforms.plan import Plan, parse_plan
+from transforms.tree import GitTree
+from verify import cli
+from verify.inference.infer import Inferred, infer
+from verify.inference.remainder import exact_edits
+
+Files = dict[str, str]
+ORDERS = (
+    "import json\nimport logging\n\nlogger = logging.getLogger(__name__)\n\nLIMIT = 3\n\n\n"
+    "class Money:\n    limit = LIMIT\n\n\ndef parse(text):\n    logger.info(text)\n"
+    "    return Money, json.loads(text)\n\n\ndef show():\n    logger.info(LIMIT)\n"
+)
+TILL = "from shop.orders import LIMIT, Money, parse, show\n\nprint(LIMIT, Money, parse, show)\n"
+SHOP = {"shop/__init__.py": "", "shop/orders.py": ORDERS, "till.py": TILL}
+TOOLS = "def first():\n    return 1\n\n\ndef last():\n    return 2\n"
+HEAD = 'format = 1\nformatters = "none"\n\n[[source]]\nmodule = "shop.orders"\n'
+PLANS = {
+    "a class with its constant": (
+        {},
+        '[[destination]]\nmodule = "shop.money"\nsymbols = ["LIMIT", "Money"]\n',
+    ),
+    "a helper that is copied": (
+        {},
+        '[[destination]]\nmodule = "shop.reading"\nsymbols = ["parse"]\ncopy = ["logger"]\n',
+    ),
+    "into a module that is there, above a symbol": (
+        {"shop/tools.py": TOOLS},
+        '[[destination]]\nmodule = "shop.tools"\nsymbols = ["LIMIT", "Money"]\nbefore = "last"\n',
+    ),
+    "imports in place": (
+        {},
+        'imports_back = "in place"\n'
+        '[[destination]]\nmodule = "shop.money"\nsymbols = ["LIMIT", "Money"]\n',
+    ),
+    "two destinations": (
+        {},
+        '[[destination]]\nmodule = "shop.money"\nsymbols = ["LIMIT", "Money"]\n'
+        '[[destination]]\nmodule = "shop.reading"\nsymbols = ["parse"]\ncopy = ["logger"]\n',
+    ),
+    "a module that turns into a package": (
+        {},
+        'becomes = "shop.orders.order"\n'
+        '[[destination]]\nmodule = "shop.orders.money"\nsymbols = ["LIMIT", "Money"]\n'
+        '[[package]]\nmodule = "shop.orders"\nexports = ["LIMIT", "Money", "parse", "show"]\n',
+    ),
+}
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    return History(tmp_path / "repo")
+
+
+def made(history: History, before: Mapping[str, str], plan: str) -> tuple[GitTree, Files]:
+    """The base, and the files that a plan makes of it."""
+    base = GitTree(history.folder, history.commit(before))
+    changes = apply(parse_plan(plan.encode(), "p.toml"), base, formatters=no_formatters()).changes
+    after = dict(before)
+    for path, blob in changes.after().items():
+        if blob is None:
+            del after[path]
+        else:
+            after[path] = blob.data.decode()
+    return base, after
+
+
+def found(history: History, base: GitTree, after: Mapping[str, str]) -> Inferred:
+    return infer(base, GitTree(history.folder, history.commit(after)))
+
+
+def moves(plan: Plan) -> set[tuple[str, tuple[str, ...]]]:
+    return {(item.module.text, (*item.symbols, *item.carry)) for item in plan.destinations}
+
+
+@pytest.mark.parametrize(("more", "plan"), PLANS.values(), ids=PLANS)
+def test_the_plan_behind_a_move_is_found(history: History, more: Files, plan: str) -> None:
+    base, after = made(history, {**SHOP, **more}, HEAD + plan)
+    result = found(history, base, after)
+    assert result.replay.reproduces
+    assert result.plan.authored_lines == 0
+    assert moves(result.plan) == moves(parse_plan((HEAD + plan).encode(), "p.toml"))
+    assert result.notes == result.left == ()
+
+
+def test_what_no_operation_explains_is_authored_and_counted(history: History) -> None:
+    base, after = made(history, BEFORE, PLAN)
+    after["till.py"] = after["till.py"].replace("print(Money, pay)", "print(pay)\nprint(Money)")
+    after["notes.txt"] = "Money moved.\n"
+    result = found(history, base, after)
+    assert result.replay.reproduces
+    assert result.plan.authored_lines == 3
+    assert [str(file.file) for file in result.plan.files] == ["notes.txt"]
+    assert [str(edit.file) for edit in result.plan.edits] == ["till.py"]
+    assert "# Not derived by any rule: read these lines." in result.text
+
+
+def test_what_no_plan_can_say_is_left_over(history: History) -> None:
+    base, after = made(history, {**BEFORE, "old.txt": "x\n"}, PLAN)
+    del after["old.txt"]
+    result = found(history, base, after)
+    assert not result.replay.reproduces
+    assert result.left == ("old.txt",)
+
+
+def test_a_name_that_two_files_lost_is_told(history: History) -> None:
+    twin = {**SHOP, "shop/other.py": "class Money:\n    limit = 4\n\n\ndef keep():\n    pass\n"}
+    base = GitTree(history.folder, history.commit(twin))
+    after = {
+        **twin,
+        "shop/other.py": "def keep():\n    pass\n",
+        "shop/orders.py": ORDERS.replace("class Money:\n    limit = LIMIT\n\n\n", "").replace(
+            "import logging\n", "import logging\n\nfrom shop.money import Money\n"
+        ),
+        "shop/money.py": "class Money:\n    limit = 4\n",
+        "till.py": TILL.replace("LIMIT, Money", "LIMIT").replace(
+            "from shop.orders", "from shop.money import Money\nfrom shop.orders", 1
+        ),
+    }
+    result = found(history, base, after)
+    assert result.replay.reproduces
+
+
+def test_the_same_change_gives_the_same_plan(history: History) -> None:
+    base, after = made(history, BEFORE, PLAN)
+    assert found(history, base, after).text == found(history, base, after).text
+
+
+def test_the_command_writes_a_plan_that_verifies(
+    history: History, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, target = history.commit(BEFORE), history.commit(AFTER)
+    plan = tmp_path / "found.toml"
+    repo = ["--repo", str(history.folder)]
+    assert cli.run(["infer", f"{base}..{target}", "-o", str(plan), *repo]) == 0
+    out = capsys.readouterr().out
+    assert "The plan reproduces the change exactly." in out
+    assert "0 authored lines" in out
+    assert cli.run(["verify", str(plan), "--base", base, "--target", target, *repo]) == 0
+
+
+def test_a_change_that_moves_nothing_has_no_plan(
+    history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = history.commit(BEFORE)
+    target = history.commit({**BEFORE, "till.py": "print()\n"})
+    assert cli.run(["infer", f"{base}..{target}", "--repo", str(history.folder)]) == 2
+    assert "No top-level name left one Python file" in capsys.readouterr().err
+
+
+def test_the_json_holds_the_plan(history: History, tmp_path: Path) -> None:
+    base, target = history.commit(BEFORE), history.commit(AFTER)
+    report = tmp_path / "report.json"
+    arguments = ["infer", f"{base}..{target}", "--repo", str(history.folder)]
+    assert cli.run([*arguments, "--json", str(report)]) == 0
+    data = json.loads(report.read_text())
+    assert parse_plan(data["plan"].encode(), "p.toml").destinations
+
+
+EDITS = {
+    "one line": ("a\nb\nc\n", "a\nx\nc\n"),
+    "a line that is there twice": ("a\nb\na\nb\n", "a\nb\na\nx\n"),
+    "an insertion": ("a\nb\n", "a\nn\nb\n"),
+    "a deletion": ("a\nb\nc\n", "a\nc\n"),
+    "many changes": ("a\nb\nc\nd\ne\nf\n", "A\nb\nd\ne\nE\nF\n"),
+    "the last line's end": ("a\nb\n", "a\nb"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), EDITS.values(), ids=EDITS)
+def test_edits_apply_one_after_the_other(old: str, new: str) -> None:
+    text = old
+    for was, becomes in exact_edits(old, new):
+        assert text.count(was) == 1
+        text = text.replace(was, becomes)
+    assert text == new
+
+
+@pytest.mark.history
+@pytest.mark.parametrize(
+    ("commits", "repository", "authored"),
+    [
+        ("e1955bf57ab3..7e7e3820c26b", "alphabetc1-sglang.git", 7),
+        ("1af53f67b2^..1af53f67b2", "bytedance-iaas-sglang.git", 0),
+        ("66076f2409^..66076f2409", "bytedance-iaas-sglang.git", 0),
+    ],
+    ids=["#27273", "2/N", "3/N"],
+)
+def test_the_plan_of_a_real_split_is_found(
+    commits: str, repository: str, authored: int, tmp_path: Path
+) -> None:
+    repo = Path(os.environ["REPOT_HISTORIES"]) / repository
+    report = tmp_path / "report.json"
+    assert cli.run(["infer", commits, "--repo", str(repo), "--json", str(report)]) == 0
+    assert json.loads(report.read_text())["authored_lines"] == authored

@@ -1,0 +1,62 @@
+"""`repot infer`: the plan behind a change that came without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from verify import console
+from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.console import Output
+from verify.report import Report
+
+HELP = """Find the plan behind BASE..TARGET.
+
+Which names moved is read from the two commits; what a plan can say is tried against the target, and
+what no operation explains becomes authored text, counted. The plan that is found is replayed.
+
+\b
+Examples:
+  repot infer main..HEAD -o split.toml
+  repot infer e1955bf57ab3..7e7e3820c26b --repo ../sglang.git
+
+\b
+Exit codes:
+  0  the plan reproduces the change exactly
+  1  it does not: what is left over is listed
+  2  no plan was found: nothing moved, or a refusal
+  3  a fault of Repot
+"""
+
+
+def infer(
+    commits: Annotated[str, typer.Argument(metavar="BASE..TARGET", help="The range of commits.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="PLAN", help="Write the plan to this file."),
+    ] = None,
+    title: Annotated[str, typer.Option("--title", help="The plan's title.")] = "",
+    repo: Repo = Path(),
+    json: Json = None,
+    verbose: Verbose = False,
+    traceback: Traceback = False,
+) -> None:
+    """Read the command line, then infer."""
+    shown = Output(json=json, verbose=verbose, traceback=traceback)
+    conclude("infer", shown, lambda: _run(commits, repo, output, title))
+
+
+def _run(commits: str, repo: Path, output: Path | None, title: str) -> Report:
+    from verify.infer_report import inferred
+    from verify.inference.infer import infer as find
+    from verify.inference.infer import write_plan
+    from verify.ranges import open_range, parse_range
+
+    base, target = open_range(repo, *parse_range(commits))
+    with console.progress("inferring"):
+        found = find(base, target, title)
+    if output is not None:
+        write_plan(found.text, output)
+    return inferred(base.commit, target.commit, found, output)

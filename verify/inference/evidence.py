@@ -1,0 +1,166 @@
+"""What two trees show of a move: which names left which file, and where they stand now."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from transforms.errors import Refusal
+from transforms.parsing import parse
+from transforms.tree import GitTree
+from verify.ranges import differing, entries_at
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A top-level statement that binds names, by the span of its lines (1-based, inclusive)."""
+
+    names: tuple[str, ...]
+    first: int
+    last: int
+    is_helper: bool  # an assignment or a guard, not a function or a class
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One side of a changed Python file."""
+
+    path: str
+    data: bytes
+    tree: ast.Module
+    definitions: tuple[Definition, ...]
+
+    def defined(self) -> dict[str, Definition]:
+        """Give the first definition of each name."""
+        found: dict[str, Definition] = {}
+        for item in self.definitions:
+            for name in item.names:
+                found.setdefault(name, item)
+        return found
+
+    def text(self, item: Definition) -> bytes:
+        """Give the bytes of a definition's lines."""
+        return b"\n".join(self.data.split(b"\n")[item.first - 1 : item.last])
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Moved:
+    """A name that left `source` and stands in `destination` at `line`."""
+
+    source: str
+    destination: str
+    line: int
+    name: str
+    is_helper: bool = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the two trees show. `old` and `new` are the changed Python files that can be read."""
+
+    old: Mapping[str, File]
+    new: Mapping[str, File]
+    moved: tuple[Moved, ...]
+    notes: tuple[str, ...]
+
+
+def gather(base: GitTree, target: GitTree) -> Evidence:
+    """Compare what the changed Python files of two commits define at top level."""
+    paths = [path for path in differing(base, target) if path.endswith((".py", ".pyi"))]
+    old, new = _files(base, paths), _files(target, paths)
+    lost: dict[str, list[str]] = defaultdict(list)
+    for path, file in old.items():
+        kept = new[path].defined() if path in new else {}
+        for name in file.defined():
+            if name not in kept:
+                lost[name].append(path)
+    moved: list[Moved] = []
+    notes: list[str] = []
+    for path, file in sorted(new.items()):
+        had = old[path].defined() if path in old else {}
+        for name, item in file.defined().items():
+            if name not in had and lost[name]:
+                source = _origin(name, lost[name], file, item, old, notes)
+                moved.append(Moved(source, path, item.first, name, item.is_helper))
+    return Evidence(old, new, _once(moved, old, new, notes), tuple(notes))
+
+
+def _files(tree: GitTree, paths: list[str]) -> dict[str, File]:
+    found = {}
+    for path, entry in entries_at(tree, paths).items():
+        try:
+            module = parse(entry.data, path)
+        except Refusal:
+            continue  # what cannot be read cannot be explained: it is authored, or left over
+        found[path] = File(path, entry.data, module, tuple(_definitions(module)))
+    return found
+
+
+def _definitions(module: ast.Module) -> Iterable[Definition]:
+    for node in module.body:
+        names = tuple(dict.fromkeys(_bound(node)))
+        if names:
+            decorators = getattr(node, "decorator_list", [])
+            first = min([node.lineno, *(item.lineno for item in decorators)])
+            whole = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+            last = node.end_lineno or node.lineno
+            yield Definition(names, first, last, not isinstance(node, whole))
+
+
+def _bound(node: ast.stmt) -> Iterable[str]:
+    """The names that a statement defines; imports define none."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            yield from (t.id for t in ast.walk(target) if isinstance(t, ast.Name))
+    elif isinstance(node, (ast.If, ast.Try)):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt):
+                yield from _bound(child)
+
+
+def _origin(
+    name: str,
+    sources: list[str],
+    file: File,
+    item: Definition,
+    old: Mapping[str, File],
+    notes: list[str],
+) -> str:
+    """The file that a name came from: the one with the same text, if several lost the name."""
+    if len(sources) == 1:
+        return sources[0]
+    text = file.text(item)
+    alike = [path for path in sources if old[path].text(old[path].defined()[name]) == text]
+    chosen = (alike or sources)[0]
+    if len(alike) != 1:
+        others = ", ".join(path for path in sources if path != chosen)
+        notes.append(f"`{name}` could have come from {others} as well; {chosen} is taken")
+    return chosen
+
+
+def _once(
+    moved: list[Moved], old: Mapping[str, File], new: Mapping[str, File], notes: list[str]
+) -> tuple[Moved, ...]:
+    """Let each name leave its file once: to where its text is the same, if it went to several."""
+    by_name: dict[tuple[str, str], list[Moved]] = defaultdict(list)
+    for item in moved:
+        by_name[item.source, item.name].append(item)
+    chosen = []
+    for (source, name), items in by_name.items():
+        text = old[source].text(old[source].defined()[name])
+        alike = [i for i in items if new[i.destination].text(_at(new, i)) == text]
+        best = (alike or items)[0]
+        chosen.append(best)
+        if len(items) > 1 and not best.is_helper:
+            others = ", ".join(i.destination for i in items if i is not best)
+            notes.append(f"`{name}` stands in {others} as well; it moved to {best.destination}")
+    return tuple(sorted(chosen))
+
+
+def _at(new: Mapping[str, File], item: Moved) -> Definition:
+    return new[item.destination].defined()[item.name]

@@ -1,0 +1,97 @@
+"""The whole inference: from two commits to a plan that replays, or to what keeps it from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from transforms.errors import Refusal
+from transforms.formatters import Formatters, no_formatters, repository_formatters
+from transforms.plan import Plan, dump_plan, parse_plan
+from transforms.tree import GitTree
+from verify.certificate import Certificate
+from verify.certifying import certify_commits
+from verify.inference.draft import Draft
+from verify.inference.evidence import gather
+from verify.inference.remainder import authored
+from verify.inference.search import Search, Trial
+from verify.ranges import differing, entries_at
+from verify.replay import Replay, replay
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A plan with its text, what it gives, and what a reader should know of how it was chosen.
+
+    `left` are paths that no plan can give: deleted beside the move, binary, links, changed modes.
+    """
+
+    plan: Plan
+    text: str
+    replay: Replay
+    certificate: Certificate
+    notes: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
+    """Find the plan. Raises `Refusal` where nothing moved."""
+    evidence = gather(base, target)
+    if not evidence.moved:
+        raise Refusal(
+            "nothing-moved",
+            "No top-level name left one Python file for another in this range.",
+            next_step="Look at it with `repot certify`, or choose another range.",
+        )
+    certificate = certify_commits(base, target)
+    draft = Draft(base, target, evidence, certificate)
+    formatters = _Formatters(base)
+    search = Search(draft, evidence, formatters)
+    best = search.best(draft.plan(title))
+    if best.refusal is not None:
+        raise best.refusal
+    plan, left = _completed(best, base, target)
+    text = dump_plan(plan, _comments(plan))
+    plan = parse_plan(text.encode(), "inferred plan")
+    return Inferred(
+        plan, text, replay(plan, base, target, formatters(plan)), certificate, evidence.notes, left
+    )
+
+
+class _Formatters:
+    """The formatters that a plan asks for; the repository's are looked up once."""
+
+    def __init__(self, base: GitTree) -> None:
+        self._base = base
+        self._own: Formatters | None = None
+
+    def __call__(self, plan: Plan) -> Formatters:
+        if plan.formatters == "none":
+            return no_formatters()
+        if self._own is None:
+            self._own = repository_formatters(self._base)
+        return self._own
+
+
+def _completed(best: Trial, base: GitTree, target: GitTree) -> tuple[Plan, tuple[str, ...]]:
+    paths = sorted({*best.off, *differing(base, target)})
+    had = entries_at(base, paths)
+    given = {path: best.given[path] if path in best.given else had.get(path) for path in paths}
+    return authored(best.plan, given, entries_at(target, paths), best.off)
+
+
+def _comments(plan: Plan) -> dict[str, str]:
+    names = [str(file.file) for file in plan.files] + [str(edit.file) for edit in plan.edits]
+    return dict.fromkeys(names, "Not derived by any rule: read these lines.")
+
+
+def write_plan(text: str, path: Path) -> None:
+    """Write a plan's text. Raises `Refusal` if that cannot be done."""
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise Refusal(
+            "unwritable-plan",
+            f"The plan cannot be written to {path}: {error.strerror}.",
+            next_step="Name a file in a folder that exists and that you may write to.",
+        ) from None

@@ -1,0 +1,80 @@
+"""What no operation explains, as authored text: whole new files, and exact edits found once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import replace
+
+from transforms.changes import EXECUTABLE, REGULAR
+from transforms.plan import AuthoredEdit, AuthoredFile, ModuleName, Plan
+from verify.ranges import Entry
+
+
+def authored(
+    plan: Plan, given: dict[str, Entry | None], wanted: dict[str, Entry], off: dict[str, int]
+) -> tuple[Plan, tuple[str, ...]]:
+    """Add to a plan what its result still lacks; and name the paths that no plan can give."""
+    files: list[AuthoredFile] = []
+    edits: list[AuthoredEdit] = []
+    left: list[str] = []
+    for path in sorted(off):
+        have, want = given.get(path), wanted.get(path)
+        name = ModuleName(path, is_path=True)
+        if want is None or want.mode not in (REGULAR, EXECUTABLE):
+            left.append(path)
+            continue
+        text = _text(want)
+        if text is None:
+            left.append(path)
+        elif have is None:
+            files.append(AuthoredFile(name, text, 0, executable=want.mode == EXECUTABLE))
+        elif have.mode != want.mode or (mine := _text(have)) is None:
+            left.append(path)
+        else:
+            edits += [AuthoredEdit(name, old, new, 0) for old, new in exact_edits(mine, text)]
+    plan = replace(plan, files=(*plan.files, *files), edits=(*plan.edits, *edits))
+    return plan, tuple(left)
+
+
+def _text(entry: Entry) -> str | None:
+    """The text that TOML can hold: it knows no carriage return in a literal line end."""
+    try:
+        text = entry.data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+def exact_edits(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Cut a change into edits, each with as many lines around it as make its old text unique.
+
+    They apply one after the other: the old text of each is found once in what those before it left.
+    """
+    mine, theirs = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
+    spans = [span for span in matcher.get_opcodes() if span[0] != "equal"]
+    text = old
+    shift = 0  # lines by which what is done has moved what is to come
+    for _, i1, i2, j1, j2 in spans:
+        lines = text.splitlines(keepends=True)
+        first, last = i1 + shift, i2 + shift
+        before, after = 0, 0
+        while text.count("".join(lines[first - before : last + after])) != 1 or (
+            first - before == last + after
+        ):
+            grown = False
+            if first - before > 0:
+                before, grown = before + 1, True
+            if last + after < len(lines) and (
+                text.count("".join(lines[first - before : last + after])) != 1 or not grown
+            ):
+                after, grown = after + 1, True
+            if not grown:
+                break
+        head, tail = lines[first - before : first], lines[last : last + after]
+        was = "".join(lines[first - before : last + after])
+        becomes = "".join([*head, *theirs[j1:j2], *tail])
+        yield was, becomes
+        text = "".join([*lines[:first], *theirs[j1:j2], *lines[last:]])
+        shift += (j2 - j1) - (i2 - i1)

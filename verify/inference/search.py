@@ -1,0 +1,284 @@
+"""Tries what a plan can say against the target, and keeps what comes nearer to it."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from transforms import engine
+from transforms.changes import Blob
+from transforms.errors import Refusal
+from transforms.formatters import Formatters
+from transforms.outcome import Outcome
+from transforms.plan import AuthoredFile, Destination, ModuleName, Package, Plan, ShrinkRule, Source
+from transforms.tree import GitTree
+from verify.inference.draft import Draft, imported
+from verify.inference.evidence import Evidence
+from verify.ranges import Entry, differing, entries_at
+
+Edit = Callable[[Plan], Plan]
+_MOST_TRIALS = 120  # each applies a whole plan
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a plan gives: lines that differ from the target, by path; or why it is refused."""
+
+    plan: Plan
+    outcome: Outcome | None
+    given: dict[str, Entry | None]
+    off: dict[str, int]
+    refusal: Refusal | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the plan gives the target."""
+        return self.outcome is not None and not self.off
+
+    @property
+    def cost(self) -> tuple[bool, int, int]:
+        """Less is nearer: refused or not, lines that differ, then how much the plan says."""
+        return self.outcome is None, sum(self.off.values()), _weight(self.plan)
+
+
+class Search:
+    """Trials against one target."""
+
+    def __init__(
+        self, draft: Draft, evidence: Evidence, formatters: Callable[[Plan], Formatters]
+    ) -> None:
+        self.base, self.target = draft.base, draft.target
+        self.draft, self.evidence = draft, evidence
+        self._formatters = formatters
+        self._changed = differing(self.base, self.target)
+        self._had = entries_at(self.base, self._changed)
+        self._wanted = entries_at(self.target, self._changed)
+        self.trials = 0
+        self._tried: dict[str, int] = {}  # a change by its name: how far off its file then was
+
+    def attempt(self, plan: Plan) -> Trial:
+        """Apply a plan and compare."""
+        self.trials += 1
+        try:
+            outcome = engine.apply(plan, self.base, formatters=self._formatters(plan))
+        except Refusal as refusal:
+            return Trial(plan, None, {}, {}, refusal)
+        after = outcome.changes.after()
+        given = {path: _entry(blob) for path, blob in after.items()}
+        off = {}
+        for path in sorted({*self._changed, *given}):
+            have = given[path] if path in given else self._entry(self.base, self._had, path)
+            want = self._entry(self.target, self._wanted, path)
+            if have != want:
+                off[path] = _distance(have, want)
+        return Trial(plan, outcome, given, off)
+
+    def _entry(self, tree: GitTree, known: dict[str, Entry], path: str) -> Entry | None:
+        if path in known or path in self._changed:
+            return known.get(path)
+        return entries_at(tree, [path]).get(path)
+
+    def best(self, plan: Plan) -> Trial:
+        """Improve a plan one change at a time, until none brings it nearer."""
+        best = self.attempt(plan)
+        improved = True
+        while improved and not best.exact and self.trials < _MOST_TRIALS:
+            improved = False
+            for name, path, changed in self._changes(best):
+                off = best.off.get(path, -1) if best.outcome is not None else -2
+                if self._tried.get(f"{name} {path}") == off:
+                    continue
+                self._tried[f"{name} {path}"] = off
+                trial = self.attempt(changed(best.plan))
+                if trial.cost < best.cost:
+                    best, improved = trial, True
+                if best.exact or self.trials >= _MOST_TRIALS:
+                    break
+        return self._least(best)
+
+    def _least(self, best: Trial) -> Trial:
+        """Leave out what changes nothing."""
+        exporting = [self._exporting(file) for file in best.plan.files]
+        for smaller in (*exporting, *_smaller(best.plan)):
+            trial = self.attempt(smaller(best.plan))
+            if trial.cost < best.cost:
+                best = trial
+        return best
+
+    def _changes(self, best: Trial) -> Iterator[tuple[str, str, Edit]]:
+        """The settings that could matter for the files that are off: a name, a file, the change."""
+        refused = best.outcome is None
+        yield from self._of_modules(best, refused=refused)
+        for path in best.off:
+            if path in self.evidence.new:
+                for number, edit in enumerate(_layouts(path, self._statements(path))):
+                    yield f"layout {number}", path, edit
+            if path in best.given and path not in self._changed:
+                yield "leave", path, _leaving(path)
+        for file in best.plan.files:
+            yield f"exports {file.file}", "", self._exporting(file)
+        if best.plan.formatters == "repository" and (best.off or refused):
+            yield "formatters", "", lambda plan: replace(plan, formatters="none")
+
+    def _statements(self, path: str) -> list[str]:
+        """The modules whose import the target lays out otherwise than the base."""
+        sides: list[dict[str, bytes]] = []
+        known = self.evidence.old.get(path, self.evidence.new[path])
+        for file in (known, self.evidence.new[path]):
+            rows = file.data.split(b"\n")
+            sides.append(
+                {
+                    node.module: b"\n".join(rows[node.lineno - 1 : node.end_lineno])
+                    for node in ast.walk(file.tree)
+                    if isinstance(node, ast.ImportFrom) and node.module and not node.level
+                }
+            )
+        old, new = sides
+        is_new = path not in self.evidence.old  # then every import of it was laid out anew
+        return sorted(n for n in old.keys() & new.keys() if is_new or old[n] != new[n])
+
+    def _exporting(self, file: AuthoredFile) -> Edit:
+        """Derive a new package's exports instead of writing them out."""
+        homes = {m.name for m in self.evidence.moved}
+        named, dotted = file.file.text, self.draft.names.dotted
+        new = next((f for p, f in self.evidence.new.items() if named in (p, dotted(p))), None)
+        names = {name for _, name in imported(new, self.draft.names)} if new else set()
+        exports = Package(file.file, tuple(sorted(names & homes)), 0)
+        return lambda plan: replace(
+            plan,
+            files=tuple(other for other in plan.files if other != file),
+            packages=(*plan.packages, exports),
+        )
+
+    def _of_modules(self, best: Trial, *, refused: bool) -> Iterator[tuple[str, str, Edit]]:
+        for source in best.plan.sources:
+            path = self._path(source.module.text)
+            if refused or path in best.off or source.becomes is not None:
+                for number, edit in enumerate(self._of_source(source, path)):
+                    yield f"source {number} {source}", path, edit
+        for destination in best.plan.destinations:
+            path = self._path(destination.module.text)
+            if refused or path in best.off:
+                for number, edit in enumerate(self._of_destination(destination)):
+                    yield f"destination {number} {destination.symbols}", path, edit
+
+    def _path(self, name: str) -> str:
+        files = {**self.evidence.old, **self.evidence.new}
+        return next((p for p in files if name in (p, self.draft.names.dotted(p))), name)
+
+    def _of_source(self, source: Source, path: str) -> Iterator[Edit]:
+        def having(**fields: object) -> Edit:
+            def change(plan: Plan) -> Plan:
+                sources = (
+                    replace(s, **fields) if s.module == source.module else s  # type: ignore[arg-type]
+                    for s in plan.sources
+                )
+                return replace(plan, sources=tuple(sources))
+
+            return change
+
+        if source.imports_back == "sorted":
+            yield having(imports_back="in place")
+        if path in self.evidence.new:
+            names = {name for _, name in imported(self.evidence.new[path], self.draft.names)}
+            moved = {m.name for m in self.evidence.moved if m.source == path}
+            if names & moved and not source.reexports:
+                yield having(reexports=tuple(sorted(names & moved)))
+        if source.becomes is not None and not source.docstring_first:
+            yield having(docstring_first=True)
+
+    def _of_destination(self, item: Destination) -> Iterator[Edit]:
+        def having(**fields: object) -> Edit:
+            def change(plan: Plan) -> Plan:
+                destinations = (
+                    replace(d, **fields) if _same(d, item) else d  # type: ignore[arg-type]
+                    for d in plan.destinations
+                )
+                return replace(plan, destinations=tuple(destinations))
+
+            return change
+
+        if not item.licence and item.header is None:
+            yield having(licence=True)
+        helpers = tuple(
+            name
+            for name in item.symbols
+            if any(m.name == name and m.is_helper for m in self.evidence.moved)
+        )
+        if helpers and set(helpers) != set(item.symbols):
+            rest = tuple(name for name in item.symbols if name not in helpers)
+            yield having(symbols=rest, carry=(*item.carry, *helpers))
+
+
+def _leaving(path: str) -> Edit:
+    return lambda plan: replace(plan, leave=tuple(sorted({*plan.leave, path})))
+
+
+def _layouts(path: str, statements: list[str]) -> Iterator[Edit]:
+    """How imports that lost names are laid out: in the whole file, then in one statement of it."""
+    file = ModuleName(path, is_path=True)
+    for statement in (None, *statements):
+        for style in ("keep", "explode", "collapse"):
+            rule = ShrinkRule(file, style, 0, statement)
+
+            def change(plan: Plan, rule: ShrinkRule = rule) -> Plan:
+                key = rule.file, rule.statement
+                others = tuple(r for r in plan.shrink if (r.file, r.statement) != key)
+                return replace(plan, shrink=(*others, rule))
+
+            yield change
+
+
+def _smaller(plan: Plan) -> Iterator[Edit]:
+    for name in plan.import_from:
+        yield lambda p, name=name: replace(  # type: ignore[misc]
+            p, import_from={n: m for n, m in p.import_from.items() if n != name}
+        )
+    for item in plan.destinations:
+        for copied in item.copy:
+            yield lambda p, item=item, copied=copied: replace(  # type: ignore[misc]
+                p,
+                destinations=tuple(
+                    replace(d, copy=tuple(c for c in d.copy if c != copied))
+                    if _same(d, item)
+                    else d
+                    for d in p.destinations
+                ),
+            )
+
+
+def _same(one: Destination, other: Destination) -> bool:
+    """Whether two tables are one, changed or not: nothing else moves the same first symbol."""
+    first = {*one.symbols, *one.carry} & {*other.symbols, *other.carry}
+    return one.module == other.module and bool(first)
+
+
+def _weight(plan: Plan) -> int:
+    settings = plan.authored_lines + len(plan.import_from) + len(plan.shrink) + len(plan.leave)
+    for source in plan.sources:
+        settings += (source.imports_back != "sorted") + bool(source.reexports)
+        settings += source.docstring_first
+    for item in plan.destinations:
+        settings += len(item.copy) + len(item.carry) + item.licence
+    return settings
+
+
+def _entry(blob: Blob | None) -> Entry | None:
+    return None if blob is None else Entry(blob.data, blob.mode)
+
+
+def _distance(have: Entry | None, want: Entry | None) -> int:
+    """Lines that differ, at least one."""
+    mine = have.data.splitlines() if have else []
+    theirs = want.data.splitlines() if want else []
+    if not mine or not theirs:
+        return max(1, len(mine) + len(theirs))
+    matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
+    return max(
+        1,
+        sum(
+            (i2 - i1) + (j2 - j1) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"
+        ),
+    )

@@ -16,7 +16,8 @@ def test_a_step_of_the_series(step: str) -> None:
     found = certify(*load(step))
     wanted = SERIES[step]
     assert found.verdict == wanted.verdict, explain(found)
-    assert found.unknowns == ()
+    if wanted.verdict == CERTIFIED:
+        assert found.unknowns == ()  # 6/N and 7/N patch by names that are put together
     if wanted.added is not None:
         assert (found.added_lines, found.removed_lines) == (wanted.added, wanted.removed)
     if wanted.verdict != CERTIFIED:

@@ -1,10 +1,11 @@
 # Each target sets up what it needs by itself, from a bare clone, and does so once.
 #   make transform   needs the base install; REPO=DIR and REV=COMMIT choose a clone of SGLang
 #   PYTHON=python3.12 chooses the interpreter, VENV=DIR where the environment lies, ARGS=... is
-#   handed on.
+#   handed on. EXTRAS=dev does without torch: the pools' tests are left out, and counted.
 
 PYTHON ?= python3
 VENV ?= .venv
+EXTRAS ?= dev,pool
 PY = "$(VENV)/bin/python"
 PIP_INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -53,5 +54,5 @@ $(VENV)/base.stamp: pyproject.toml constraints.txt
 $(VENV)/dev.stamp: pyproject.toml constraints.txt
 	$(environment)
 	@echo "installing Repot and its tools into $(VENV) ..." >&2
-	@$(PIP_INSTALL) -e '.[dev]'
+	@$(PIP_INSTALL) -e '.[$(EXTRAS)]'
 	@touch "$(VENV)/base.stamp" "$@"

@@ -20,6 +20,7 @@ from hicache.transfers import Transfer
 from hicache.workers import Closed
 from pool_host.mha import MHATokenToKVPoolHost as HostPool
 
+PATIENCE = 30.0  # seconds for what takes a moment: only a fault lets it pass
 LAYERS, HEADS, DIM = 2, 1, 4
 
 _Kind = TypeVar("_Kind", bound=Transfer)

@@ -321,3 +321,21 @@ SLOT_POOLS: dict[str, Callable[[int, int], Any]] = {
     "v4 paged": lambda page_size, pages: make_paged("layer_first", page_size, pages=pages).host,
     "group": make_group,
 }
+
+
+def transfer(case: Case, *, load: bool, **changed: Any) -> None:
+    """Back up or load two pages, but for what is changed."""
+    backends = case.host.io_layouts
+    given = {
+        "device_pool": case.device,
+        "host_indices": torch.arange(2 * case.host.page_size),
+        "device_indices": torch.arange(2 * case.host.page_size),
+        "layer_id": 1,
+        "io_backend": next(b for b, layouts in backends.items() if case.host.layout in layouts),
+        **changed,
+    }
+    if load:
+        case.host.load_to_device_per_layer(**given)
+    else:
+        del given["layer_id"]
+        case.host.backup_from_device_all_layer(**given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import settings
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 # What takes longest and does not hang on the interpreter: CI runs it on one of them.
 THOROUGH = tuple(
@@ -88,6 +91,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+
+
+def without_torch(path: Path, config: pytest.Config, package: str) -> bool | None:
+    """Leave out, and count, a module of a package's tests where there is no torch."""
+    if HAS_TORCH or not path.name.startswith("test_"):
+        return None
+    config.stash[LEFT_OUT][f"modules of {package} (torch is not installed)"] += 1
+    return True
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

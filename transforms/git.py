@@ -163,9 +163,13 @@ class Repository:
         """Give the directory that holds this worktree's HEAD and index."""
         return Path(os.fsdecode(self.run("rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
 
+    def is_shallow(self) -> bool:
+        """Tell whether a part of the history was left out when the repository was cloned."""
+        return self.run("rev-parse", "--is-shallow-repository").strip() == b"true"
+
     def missing(self, what: str) -> Refusal:
         """Word the refusal for objects that a partial or shallow clone does not hold."""
-        if self.run("rev-parse", "--is-shallow-repository").strip() == b"true":
+        if self.is_shallow():
             return Refusal(
                 "missing-object",
                 f"{what} is not in this repository, which is a shallow clone.",
@@ -213,7 +217,7 @@ class Repository:
         hints = []
         if similar:
             hints.append(f"Did you mean {' or '.join(f'`{name}`' for name in similar)}?")
-        if self.run("rev-parse", "--is-shallow-repository").strip() == b"true":
+        if self.is_shallow():
             hints.append(
                 "The clone is shallow: `git fetch --unshallow` brings the rest of its history."
             )

@@ -176,13 +176,13 @@ class Module:
         previous_end = 0
         opening = True  # only strings and `__future__` imports stand above
         for index, node in enumerate(body):
-            start = self.line_starts[_first_line(node) - 1]
+            start = self.line_starts[first_line(node) - 1]
             limit = len(self.text)
             if index + 1 < len(body):
-                limit = self.line_starts[_first_line(body[index + 1]) - 1]
+                limit = self.line_starts[first_line(body[index + 1]) - 1]
             end = self._end(node, max(limit, start))
             shared = start < previous_end or (
-                index + 1 < len(body) and _first_line(body[index + 1]) <= (node.end_lineno or 0)
+                index + 1 < len(body) and first_line(body[index + 1]) <= (node.end_lineno or 0)
             )
             block_start = start
             if start >= previous_end:
@@ -277,7 +277,8 @@ def _opens(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _first_line(node: ast.stmt) -> int:
+def first_line(node: ast.stmt) -> int:
+    """Give the line that a statement begins on, its decorators included."""
     decorators = getattr(node, "decorator_list", [])
     return min([node.lineno, *(int(item.lineno) for item in decorators)])
 

@@ -270,10 +270,6 @@ def _too_deep(place: Place) -> Refusal:
     )
 
 
-def _count_lines(text: str) -> int:
-    return text.count("\n") + (not text.endswith("\n") and text != "")
-
-
 def dump_plan(plan: Plan, comments: Mapping[str, str] | None = None) -> str:
     """Write a plan as `parse_plan` reads it, in the schema's order.
 

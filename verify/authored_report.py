@@ -7,8 +7,7 @@ from typing import Any
 
 from transforms.errors import Place
 from transforms.outcome import Outcome
-from verify.escape import foreign
-from verify.report import Finding, Row, Section, Style, counted, cut
+from verify.report import Finding, Row, Section, Style, counted, cut, outside_ascii
 
 
 def authored_section(outcome: Outcome) -> Section:
@@ -32,9 +31,7 @@ def _rows(removed: tuple[str, ...], added: tuple[str, ...]) -> Iterable[Row]:
         yield Row.of("", cut(removed, None), Style.REMOVED)
     if added:
         yield Row.of("", cut(added, None), Style.ADDED)
-    strange = foreign("\n".join(added))
-    if strange:
-        yield Row.of("holds characters outside ASCII", strange, Style.BAD)
+    yield from outside_ascii("\n".join(added))
 
 
 def authored_words(outcome: Outcome) -> str:

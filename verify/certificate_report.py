@@ -7,9 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from transforms.errors import Place
+from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate, Moved, Residual
-from verify.escape import foreign
-from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, cut, listed
+from verify.ranges import entries_at
+from verify.report import (
+    Finding,
+    Report,
+    Row,
+    Section,
+    Style,
+    Verdict,
+    counted,
+    cut,
+    listed,
+    outside_ascii,
+)
 
 _VERDICTS = {CERTIFIED: Verdict.HOLDS, RESIDUAL: Verdict.DIFFERS}
 _LINE_END = re.compile(r"\r\n|\r|\n")  # where Python ends a line
@@ -31,9 +43,19 @@ def certified(base: str, target: str, certificate: Certificate, texts: Texts) ->
     )
 
 
-def text_lines(data: bytes) -> list[str]:
+def _lines(data: bytes) -> list[str]:
     """Split a file as Python counts its lines."""
     return _LINE_END.split(data.decode("utf-8", "backslashreplace"))
+
+
+def residual_texts(base: GitTree, target: GitTree, certificate: Certificate) -> Texts:
+    """Read the lines of the files that hold residuals, by side and path."""
+    texts = {}
+    for side, tree in (("base", base), ("target", target)):
+        paths = sorted({r.path for r in certificate.residuals if r.side == side and r.lines})
+        for path, entry in entries_at(tree, paths).items():
+            texts[side, path] = _lines(entry.data)
+    return texts
 
 
 def sections(certificate: Certificate, texts: Texts) -> Iterable[Section]:
@@ -88,9 +110,8 @@ def _residual(group: tuple[Residual, ...], texts: Texts) -> Finding:
         shown = [lines[n - 1] for n in item.lines if 0 < n <= len(lines)] or [item.text]
         if any(shown):
             rows.append(Row.of("", cut(shown), style))
-        strange = foreign("\n".join(shown)) if item.side == "target" else []
-        if strange:
-            rows.append(Row.of("holds characters outside ASCII", strange, Style.BAD))
+        if item.side == "target":
+            rows += outside_ascii("\n".join(shown))
     side = "" if len(group) > 1 else f" ({last.side})"
     return Finding(last.kind, Place(last.path, last.line), f"{last.why}{side}", tuple(rows))
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from transforms.changes import EXECUTABLE, REGULAR, SYMLINK
 from transforms.tree import GitTree
 from verify.certificate import Certificate, certify
-from verify.certificate_report import Texts, text_lines
 from verify.ranges import differing, entries_at
 
 _BETWEEN_COLLECTIONS = 200_000  # objects
@@ -68,13 +67,3 @@ def _fewer_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def residual_texts(base: GitTree, target: GitTree, certificate: Certificate) -> Texts:
-    """Read the lines of the files that hold residuals, by side and path."""
-    texts = {}
-    for side, tree in (("base", base), ("target", target)):
-        paths = sorted({r.path for r in certificate.residuals if r.side == side and r.lines})
-        for path, entry in entries_at(tree, paths).items():
-            texts[side, path] = text_lines(entry.data)
-    return texts

@@ -104,13 +104,12 @@ def judge_chain(
 def judge_commits(
     repo: Path,
     head: GitTree,
-    ids: Sequence[str],
+    commits: Sequence[Commit],
     *,
     jobs: int = 0,
     cache: VerdictCache | None = None,
 ) -> tuple[Link, ...]:
     """Judge each of these commits by itself, in their order."""
-    commits = list(read_commits(head, ids))
     claims = [read_trailer(commit.message) for commit in commits]
     known: dict[str, Judgement] = {}
     keys: dict[str, str] = {}

@@ -25,8 +25,8 @@ class Commit:
         return self.message.strip("\n").split("\n", 1)[0]
 
 
-def commits_between(base: GitTree, head: GitTree) -> list[str]:
-    """List the ids of all commits that lead from `base` to `head`, each after its parents.
+def commits_between(base: GitTree, head: GitTree) -> list[Commit]:
+    """List all commits that lead from `base` to `head`, each after its parents.
 
     Raises `Refusal` where the repository says that a commit has other parents than it has: a clone
     that is shallow there hides what leads to it.
@@ -38,14 +38,14 @@ def commits_between(base: GitTree, head: GitTree) -> list[str]:
     except (GitError, MissingObjectError):
         raise head.repository.missing("A commit of the range") from None
     rows = [line.split() for line in printed.decode().splitlines()]
-    ids = [row[0] for row in rows]
-    for commit, (_, *parents) in zip(read_commits(head, ids), rows, strict=True):
+    commits = list(read_commits(head, [row[0] for row in rows]))
+    for commit, (_, *parents) in zip(commits, rows, strict=True):
         if commit.parents != tuple(parents):
             raise head.repository.missing(f"What leads to {commit.id[:12]}")
-    return ids
+    return commits
 
 
-def commits_that_name(head: GitTree, word: str) -> list[str]:
+def commits_that_name(head: GitTree, word: str) -> list[Commit]:
     """List the commits up to `head` whose message holds a word in any case, after their parents.
 
     Messages are searched as they are stored: `git log --grep` reads them in the encoding that the
@@ -57,7 +57,7 @@ def commits_that_name(head: GitTree, word: str) -> list[str]:
         raise head.repository.missing("A commit of the history") from None
     folded = word.casefold()
     commits = read_commits(head, printed.decode().split())
-    return [commit.id for commit in commits if folded in commit.message.casefold()]
+    return [commit for commit in commits if folded in commit.message.casefold()]
 
 
 def read_commits(tree: GitTree, ids: Sequence[str]) -> Iterator[Commit]:

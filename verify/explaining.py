@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from transforms.errors import Refusal
+from transforms.module import first_line
 from transforms.parsing import parse
 from verify.ancestry import Explain
 from verify.certificate import Certificate, Moved
@@ -85,11 +86,9 @@ def _spans(data: bytes) -> Iterator[tuple[int, int, bool]]:
     except Refusal:
         return
     for node in body:
-        decorators = getattr(node, "decorator_list", [])
-        first = min([node.lineno, *(item.lineno for item in decorators)])
         guards = isinstance(node, (ast.If, ast.Try)) and _imports_only(node)
         is_import = guards or isinstance(node, (ast.Import, ast.ImportFrom))
-        yield first, node.end_lineno or node.lineno, is_import
+        yield first_line(node), node.end_lineno or node.lineno, is_import
 
 
 def _imports_only(node: ast.stmt) -> bool:

@@ -24,9 +24,9 @@ class Proof:
     ancestry: Ancestry
 
 
-def formatters_of(plan: Plan, base: GitTree) -> Formatters:
-    """Give the formatters that a plan asks for: the base's own, or none."""
-    return no_formatters() if plan.formatters == "none" else repository_formatters(base)
+def formatters_of(kind: str, base: GitTree) -> Formatters:
+    """Give the formatters that a plan asks for, `repository` or `none`: the base's own, or none."""
+    return no_formatters() if kind == "none" else repository_formatters(base)
 
 
 def prove(plan: Plan, base: GitTree, target: GitTree) -> Proof:
@@ -38,7 +38,7 @@ def prove(plan: Plan, base: GitTree, target: GitTree) -> Proof:
     with ThreadPoolExecutor(1) as pool:
         ancestry = pool.submit(measure_move, base.again(), target.again(), certificate.result)
         try:
-            done = replay(plan, base, target, formatters_of(plan, base))
+            done = replay(plan, base, target, formatters_of(plan.formatters, base))
             certificate.set_result(certify_commits(base, target))
         except BaseException as error:
             certificate.set_exception(error)

@@ -6,8 +6,8 @@ chooses the files whose ancestry is measured; it proves nothing.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from transforms.errors import Refusal
@@ -15,7 +15,9 @@ from transforms.parsing import parse
 from transforms.tree import GitTree
 from verify.ancestry import Ancestry, measure
 from verify.certificate import Certificate
+from verify.definitions import defined_names
 from verify.explaining import explainer
+from verify.ranges import differing, entries_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +39,8 @@ def measure_move(
 
 def find_moved(base: GitTree, target: GitTree) -> MovedFiles:
     """Compare what the changed Python files define at top level."""
-    old, new = base.ids(), target.ids()
-    changed = [
-        path
-        for path in sorted({*old, *new})
-        if path.endswith(".py") and old.get(path) != new.get(path)
-    ]
-    before = base.read_many([path for path in changed if path in old])
-    after = target.read_many([path for path in changed if path in new])
-    defined = {path: _defined(before[path], path) if path in before else set() for path in changed}
-    defines = {path: _defined(after[path], path) if path in after else set() for path in changed}
+    changed = [path for path in differing(base, target) if path.endswith(".py")]
+    defined, defines = _defined(base, changed), _defined(target, changed)
     lost = {path: defined[path] - defines[path] for path in changed}
     gained = {path: defines[path] - defined[path] for path in changed}
     sources = [p for p in changed if any(lost[p] & gained[other] for other in changed)]
@@ -54,24 +48,10 @@ def find_moved(base: GitTree, target: GitTree) -> MovedFiles:
     return MovedFiles(tuple(sources), tuple(destinations))
 
 
-def _defined(data: bytes, path: str) -> set[str]:
-    """Names that definitions and assignments at top level bind, guards included."""
-    try:
-        waiting: list[ast.stmt] = list(parse(data, path).body)
-    except Refusal:
-        return set()
-    names: set[str] = set()
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names |= {
-                t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name)
-            }
-        elif isinstance(node, (ast.If, ast.Try)):
-            waiting += [
-                child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)
-            ]
-    return names
+def _defined(tree: GitTree, paths: list[str]) -> dict[str, set[str]]:
+    """What each file defines: nothing where there is none, or it cannot be read."""
+    found: dict[str, set[str]] = {path: set() for path in paths}
+    for path, entry in entries_at(tree, paths).items():
+        with suppress(Refusal):
+            found[path] = set(defined_names(*parse(entry.data, path).body))
+    return found

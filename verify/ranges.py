@@ -76,6 +76,11 @@ class Entry:
     data: bytes
     mode: int
 
+    @classmethod
+    def of(cls, blob: Blob | None) -> Entry | None:
+        """Give what a commit would have, were this file in it."""
+        return None if blob is None else cls(blob.data, blob.mode)
+
     @property
     def binary(self) -> bool:
         """Whether git would take it for binary."""

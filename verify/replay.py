@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transforms import engine
-from transforms.changes import Blob
 from transforms.diff import edits
 from transforms.formatters import Formatters
 from transforms.outcome import Outcome
@@ -19,7 +18,6 @@ from transforms.tree import GitTree
 from verify.ranges import Entry, differing, entries_at
 
 NOT_IN_THE_PLAN = "not in the plan"
-_CONTEXT = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +54,19 @@ class Replay:
 def replay(plan: Plan, base: GitTree, target: GitTree, formatters: Formatters) -> Replay:
     """Apply the plan to the base in memory and compare. Nothing is checked out or written."""
     outcome = engine.apply(plan, base, formatters=formatters)
-    given: dict[str, Blob | None] = dict(outcome.changes.after())
+    given = {path: Entry.of(blob) for path, blob in outcome.changes.after().items()}
     changed = differing(base, target)
     paths = sorted({*changed, *given})
-    had, wanted = entries_at(base, paths), entries_at(target, paths)
+    had = entries_at(base, [path for path in paths if path not in given])
+    wanted = entries_at(target, paths)
     hunks: list[Hunk] = []
     operations = operations_by_path(outcome)
     for path in paths:
-        have, want = _entry(given[path]) if path in given else had.get(path), wanted.get(path)
+        have, want = given[path] if path in given else had.get(path), wanted.get(path)
         if have != want:
             operation = operations.get(path, NOT_IN_THE_PLAN)
             hunks += _hunks(path, have, want, operation, outcome)
     return Replay(base.commit, target.commit, outcome, len(changed), tuple(hunks))
-
-
-def _entry(blob: Blob | None) -> Entry | None:
-    return None if blob is None else Entry(blob.data, blob.mode)
 
 
 def operations_by_path(outcome: Outcome) -> dict[str, str]:

@@ -7,9 +7,19 @@ from typing import Any
 
 from transforms.errors import Place
 from verify.authored_report import authored_data, authored_section, authored_words
-from verify.escape import foreign
 from verify.replay import Hunk, Replay
-from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, cut, listed
+from verify.report import (
+    Finding,
+    Report,
+    Row,
+    Section,
+    Style,
+    Verdict,
+    counted,
+    cut,
+    listed,
+    outside_ascii,
+)
 
 PASS = "PASS: transform reproduces the commit exactly."  # noqa: S105 - no password
 
@@ -42,9 +52,9 @@ def replayed(plan: str, title: str, done: Replay) -> Report:
 
 def _sections(done: Replay) -> tuple[Section, ...]:
     paths = tuple(
-        Finding("path", Place(path), "", (Row.of("", strange, Style.BAD),))
+        Finding("path", Place(path), "", strange)
         for path in done.outcome.changes
-        if (strange := foreign(path))
+        if (strange := outside_ascii(path, ""))
     )
     return (
         _residual(done.hunks),
@@ -63,9 +73,7 @@ def _finding(hunk: Hunk) -> Finding:
         rows.append(Row.of("the plan gives", cut(hunk.missing), Style.REMOVED))
     if hunk.extra:
         rows.append(Row.of("the target has", cut(hunk.extra), Style.ADDED))
-    strange = foreign("\n".join(hunk.extra))
-    if strange:
-        rows.append(Row.of("holds characters outside ASCII", strange, Style.BAD))
+    rows += outside_ascii("\n".join(hunk.extra))
     message = hunk.operation + (f"; {hunk.note}" if hunk.note else "")
     return Finding("residual", Place(hunk.path, hunk.line or None), message, tuple(rows))
 

@@ -17,7 +17,7 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from transforms.errors import Place, Refusal
-from verify.escape import visible
+from verify.escape import foreign, visible
 
 SCHEMA = 1
 _MOST_LINES = 20
@@ -64,6 +64,12 @@ class Row:
     def of(cls, label: str, values: Iterable[str], style: Style = Style.PLAIN) -> Row:
         """Give each of `values` the same style."""
         return cls(label, tuple((value, style) for value in values))
+
+
+def outside_ascii(text: str, label: str = "holds characters outside ASCII") -> tuple[Row, ...]:
+    """Give the row that names such characters of new text, if there are any."""
+    strange = foreign(text)
+    return (Row.of(label, strange, Style.BAD),) if strange else ()
 
 
 @dataclass(frozen=True, slots=True)

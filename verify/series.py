@@ -20,16 +20,15 @@ def judge_series(
     Raises `Refusal` where there is no history, only a part of it, or no claim in it.
     """
     head = _open(repo, rev)
-    ids = commits_that_name(head, TRAILER)
-    shallow = head.repository.run("rev-parse", "--is-shallow-repository").strip() == b"true"
-    if shallow:
+    commits = commits_that_name(head, TRAILER)
+    if head.repository.is_shallow():
         raise Refusal(
             "shallow-history",
             "The clone is shallow: it holds only a part of the history, and perhaps no series.",
             next_step="Bring the rest with `git fetch --unshallow`, then run this again.",
             place=Place(str(repo)),
         )
-    links = judge_commits(repo, head, ids, jobs=jobs, cache=cache)
+    links = judge_commits(repo, head, commits, jobs=jobs, cache=cache)
     claims = tuple(link for link in links if link.plan is not None or link.is_red)
     if not claims:
         raise Refusal(

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from tests.conftest import LEFT_OUT
-
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+from tests.conftest import without_torch
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    if HAS_TORCH or not collection_path.name.startswith("test_"):
-        return None
-    config.stash[LEFT_OUT]["modules of hicache (torch is not installed)"] += 1
-    return True
+    return without_torch(collection_path, config, "hicache")
 
 
 @pytest.fixture(scope="package", autouse=True)

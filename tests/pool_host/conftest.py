@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import LEFT_OUT
-
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+from tests.conftest import without_torch
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    if HAS_TORCH or not collection_path.name.startswith("test_"):
-        return None
-    config.stash[LEFT_OUT]["modules of pool_host (torch is not installed)"] += 1
-    return True
+    return without_torch(collection_path, config, "pool_host")
 
 
 @pytest.fixture(scope="package", autouse=True)

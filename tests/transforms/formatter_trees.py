@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 from transforms.changes import REGULAR, SYMLINK
+from transforms.formatters import api
+from transforms.formatters.versions import Pin
 from transforms.tree import Tree
 
 PRE_COMMIT = ".pre-commit-config.yaml"
@@ -84,6 +88,32 @@ def stand_in(folder: Path, program: str, body: str) -> Path:
     (module.parent / "__init__.py").touch()
     module.write_text(f"from pathlib import Path\n{function}{call}", encoding="utf-8")
     return folder
+
+
+def append(text: str) -> str:
+    """Give a body that adds the text at the end of a file, once."""
+    return (
+        "data = path.read_bytes()\n"
+        f"if {text.encode()!r} not in data: path.write_bytes(data + {text.encode()!r})"
+    )
+
+
+def stand_ins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let programs be stand-ins: what this gives, given a body by program, puts them in place.
+
+    A program that has none may not be asked for.
+    """
+    installed: dict[str, Path] = {}
+
+    def ensure(folder: Path, label: str, pins: tuple[Pin, ...], say: object) -> Path:
+        return installed[pins[0].project]
+
+    def install(**bodies: str) -> None:
+        for program, body in bodies.items():
+            installed[program] = stand_in(folder / "installed" / program, program, body)
+
+    monkeypatch.setattr(api, "ensure", ensure)
+    return install
 
 
 def _indent(body: str) -> str:

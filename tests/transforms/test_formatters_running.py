@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.transforms.formatter_trees import PRE_COMMIT, MemoryTree, hooks, stand_in, tree
+from tests.transforms.formatter_trees import PRE_COMMIT, MemoryTree, append, hooks, stand_ins, tree
 from transforms.changes import Blob
 from transforms.errors import Refusal
 from transforms.formatters import Formatters, api, repository_formatters, running
 from transforms.formatters.running import match
-from transforms.formatters.versions import Pin
 from transforms.tree import OverlayTree
 
 Install = Callable[..., None]
@@ -26,25 +25,7 @@ Install = Callable[..., None]
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Let programs be stand-ins: `install(isort="...", black="...")` gives each its body."""
     monkeypatch.setenv("REPOT_CACHE", str(tmp_path / "cache"))
-    installed: dict[str, Path] = {}
-
-    def ensure(folder: Path, label: str, pins: tuple[Pin, ...], say: object) -> Path:
-        return installed[pins[0].project]
-
-    def install_(**bodies: str) -> None:
-        for program, body in bodies.items():
-            installed[program] = stand_in(tmp_path / "installed" / program, program, body)
-
-    monkeypatch.setattr(api, "ensure", ensure)
-    return install_
-
-
-def append(text: str) -> str:
-    """Give a body that adds the text at the end of a file, once."""
-    return (
-        "data = path.read_bytes()\n"
-        f"if {text.encode()!r} not in data: path.write_bytes(data + {text.encode()!r})"
-    )
+    return stand_ins(tmp_path, monkeypatch)
 
 
 REPORT = """

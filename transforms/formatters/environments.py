@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -83,14 +84,19 @@ def _own(pins: tuple[Pin, ...]) -> Path | None:
     binary = scripts / "ruff"
     if [pin.project for pin in pins] != ["ruff"] or scripts.name != "bin" or not binary.is_file():
         return None
+    return scripts.parent if _says(binary) == ("ruff", pins[0].version) else None
+
+
+@cache
+def _says(binary: Path) -> tuple[str, ...]:
+    """Give the words of a program's `--version`; asked once, though formatters run often."""
     try:
         done = subprocess.run(
             [str(binary), "--version"], capture_output=True, timeout=_LIMIT, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    is_it = done.stdout.decode("utf-8", "replace").split() == ["ruff", pins[0].version]
-    return scripts.parent if is_it else None
+        return ()
+    return tuple(done.stdout.decode("utf-8", "replace").split())
 
 
 def _holds(place: Path, wanted: str) -> bool:

@@ -46,8 +46,8 @@ def certify(
 
 
 def _run(commits: str, repo: Path) -> Report:
-    from verify.certificate_report import certified
-    from verify.certifying import certify_commits, residual_texts
+    from verify.certificate_report import certified, residual_texts
+    from verify.certifying import certify_commits
     from verify.ranges import open_range, parse_range
 
     base, target = open_range(repo, *parse_range(commits))

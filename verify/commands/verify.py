@@ -55,5 +55,5 @@ def _run(path: Path, repo: Path, base: str, target: str) -> Report:
     plan = load_plan(path)
     with console.progress(f"{path.name}: replaying"):
         before, after = open_range(repo, base, target)
-        done = replay(plan, before, after, formatters_of(plan, before))
+        done = replay(plan, before, after, formatters_of(plan.formatters, before))
     return replayed(str(path), plan.title, done)

@@ -25,7 +25,6 @@ class Draft:
         self.evidence, self.certificate = evidence, certificate
         self.names = Names(base)
         self.before, self.after = base.entries(), target.entries()
-        self.packages = {path: f"{path[:-3]}/__init__.py" for path in evidence.old}
         # Modules that turned into packages of the same name, and what took the rest of each.
         self.becomes = dict(self._becoming())
 
@@ -50,7 +49,7 @@ class Draft:
 
     def _becoming(self) -> Iterator[tuple[str, str]]:
         for source in sorted({m.source for m in self.evidence.moved}):
-            package = self.packages[source]
+            package = f"{source[:-3]}/__init__.py"
             if source in self.after or package in self.before or package not in self.after:
                 continue
             inside = Counter(

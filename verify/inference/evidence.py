@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from transforms.errors import Refusal
+from transforms.module import first_line
 from transforms.parsing import parse
 from transforms.tree import GitTree
+from verify.definitions import defined_names
 from verify.ranges import differing, entries_at
 
 
@@ -100,27 +102,11 @@ def _files(tree: GitTree, paths: list[str]) -> dict[str, File]:
 
 def _definitions(module: ast.Module) -> Iterable[Definition]:
     for node in module.body:
-        names = tuple(dict.fromkeys(_bound(node)))
+        names = tuple(dict.fromkeys(defined_names(node)))
         if names:
-            decorators = getattr(node, "decorator_list", [])
-            first = min([node.lineno, *(item.lineno for item in decorators)])
             whole = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
             last = node.end_lineno or node.lineno
-            yield Definition(names, first, last, not isinstance(node, whole))
-
-
-def _bound(node: ast.stmt) -> Iterable[str]:
-    """The names that a statement defines; imports define none."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield node.name
-    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            yield from (t.id for t in ast.walk(target) if isinstance(t, ast.Name))
-    elif isinstance(node, (ast.If, ast.Try)):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt):
-                yield from _bound(child)
+            yield Definition(names, first_line(node), last, not isinstance(node, whole))
 
 
 def _origin(

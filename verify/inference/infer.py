@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from transforms.errors import Refusal
-from transforms.formatters import Formatters, no_formatters, repository_formatters
 from transforms.plan import Plan, dump_plan, parse_plan
 from transforms.tree import GitTree
 from verify.certificate import Certificate
@@ -15,6 +15,7 @@ from verify.inference.draft import Draft
 from verify.inference.evidence import gather
 from verify.inference.remainder import authored
 from verify.inference.search import Search, Trial
+from verify.judging import formatters_of
 from verify.ranges import differing, entries_at
 from verify.replay import Replay, replay
 
@@ -45,7 +46,7 @@ def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
         )
     certificate = certify_commits(base, target)
     draft = Draft(base, target, evidence, certificate)
-    formatters = _Formatters(base)
+    formatters = cache(partial(formatters_of, base=base))  # the repository's are looked up once
     search = Search(draft, evidence, formatters)
     best = search.best(draft.plan(title))
     if best.refusal is not None:
@@ -53,24 +54,8 @@ def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
     plan, left = _completed(best, base, target)
     text = dump_plan(plan, _comments(plan))
     plan = parse_plan(text.encode(), "inferred plan")
-    return Inferred(
-        plan, text, replay(plan, base, target, formatters(plan)), certificate, evidence.notes, left
-    )
-
-
-class _Formatters:
-    """The formatters that a plan asks for; the repository's are looked up once."""
-
-    def __init__(self, base: GitTree) -> None:
-        self._base = base
-        self._own: Formatters | None = None
-
-    def __call__(self, plan: Plan) -> Formatters:
-        if plan.formatters == "none":
-            return no_formatters()
-        if self._own is None:
-            self._own = repository_formatters(self._base)
-        return self._own
+    done = replay(plan, base, target, formatters(plan.formatters))
+    return Inferred(plan, text, done, certificate, evidence.notes, left)
 
 
 def _completed(best: Trial, base: GitTree, target: GitTree) -> tuple[Plan, tuple[str, ...]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import replace
 
 from transforms.changes import EXECUTABLE, REGULAR
+from transforms.diff import edits
 from transforms.plan import AuthoredEdit, AuthoredFile, ModuleName, Plan
 from verify.ranges import Entry
 
@@ -16,7 +16,7 @@ def authored(
 ) -> tuple[Plan, tuple[str, ...]]:
     """Add to a plan what its result still lacks; and name the paths that no plan can give."""
     files: list[AuthoredFile] = []
-    edits: list[AuthoredEdit] = []
+    changed: list[AuthoredEdit] = []
     left: list[str] = []
     for path in sorted(off):
         have, want = given.get(path), wanted.get(path)
@@ -32,8 +32,8 @@ def authored(
         elif have.mode != want.mode or (mine := _text(have)) is None:
             left.append(path)
         else:
-            edits += [AuthoredEdit(name, old, new, 0) for old, new in exact_edits(mine, text)]
-    plan = replace(plan, files=(*plan.files, *files), edits=(*plan.edits, *edits))
+            changed += [AuthoredEdit(name, old, new, 0) for old, new in exact_edits(mine, text)]
+    plan = replace(plan, files=(*plan.files, *files), edits=(*plan.edits, *changed))
     return plan, tuple(left)
 
 
@@ -52,13 +52,12 @@ def exact_edits(old: str, new: str) -> Iterator[tuple[str, str]]:
     They apply one after the other: the old text of each is found once in what those before it left.
     """
     mine, theirs = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
-    spans = [span for span in matcher.get_opcodes() if span[0] != "equal"]
     text = old
     shift = 0  # lines by which what is done has moved what is to come
-    for _, i1, i2, j1, j2 in spans:
+    for edit in edits(mine, theirs):
         lines = text.splitlines(keepends=True)
-        first, last = i1 + shift, i2 + shift
+        first, last = edit.old_start + shift, edit.old_end + shift
+        put = theirs[edit.new_start : edit.new_end]
         before, after = 0, 0
         while text.count("".join(lines[first - before : last + after])) != 1 or (
             first - before == last + after
@@ -74,7 +73,7 @@ def exact_edits(old: str, new: str) -> Iterator[tuple[str, str]]:
                 break
         head, tail = lines[first - before : first], lines[last : last + after]
         was = "".join(lines[first - before : last + after])
-        becomes = "".join([*head, *theirs[j1:j2], *tail])
+        becomes = "".join([*head, *put, *tail])
         yield was, becomes
-        text = "".join([*lines[:first], *theirs[j1:j2], *lines[last:]])
-        shift += (j2 - j1) - (i2 - i1)
+        text = "".join([*lines[:first], *put, *lines[last:]])
+        shift += len(put) - (edit.old_end - edit.old_start)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from transforms import engine
-from transforms.changes import Blob
+from transforms.diff import edits
 from transforms.errors import Refusal
 from transforms.formatters import Formatters
 from transforms.outcome import Outcome
@@ -47,7 +46,7 @@ class Search:
     """Trials against one target."""
 
     def __init__(
-        self, draft: Draft, evidence: Evidence, formatters: Callable[[Plan], Formatters]
+        self, draft: Draft, evidence: Evidence, formatters: Callable[[str], Formatters]
     ) -> None:
         self.base, self.target = draft.base, draft.target
         self.draft, self.evidence = draft, evidence
@@ -62,11 +61,10 @@ class Search:
         """Apply a plan and compare."""
         self.trials += 1
         try:
-            outcome = engine.apply(plan, self.base, formatters=self._formatters(plan))
+            outcome = engine.apply(plan, self.base, formatters=self._formatters(plan.formatters))
         except Refusal as refusal:
             return Trial(plan, None, {}, {}, refusal)
-        after = outcome.changes.after()
-        given = {path: _entry(blob) for path, blob in after.items()}
+        given = {path: Entry.of(blob) for path, blob in outcome.changes.after().items()}
         off = {}
         for path in sorted({*self._changed, *given}):
             have = given[path] if path in given else self._entry(self.base, self._had, path)
@@ -265,20 +263,12 @@ def _weight(plan: Plan) -> int:
     return settings
 
 
-def _entry(blob: Blob | None) -> Entry | None:
-    return None if blob is None else Entry(blob.data, blob.mode)
-
-
 def _distance(have: Entry | None, want: Entry | None) -> int:
     """Lines that differ, at least one."""
     mine = have.data.splitlines() if have else []
     theirs = want.data.splitlines() if want else []
     if not mine or not theirs:
         return max(1, len(mine) + len(theirs))
-    matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
-    return max(
-        1,
-        sum(
-            (i2 - i1) + (j2 - j1) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"
-        ),
-    )
+    changes = edits(mine, theirs)
+    off = sum(c.old_end - c.old_start + c.new_end - c.new_start for c in changes)
+    return max(1, off)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import pytest
 
-from tests.transforms.formatter_trees import PRE_COMMIT, hooks, stand_in
+from tests.transforms.formatter_trees import PRE_COMMIT, append, hooks, stand_ins
 from tests.verify.histories import AFTER, BEFORE, PLAN_PATH
 from tests.verify.histories import PLAN as UNFORMATTED
 from tests.verify.hostile.world import DIFFERED, TRAILER, UNJUDGED, World
-from transforms.formatters import api
-from transforms.formatters.versions import Pin
 from verify.replay_report import PASS
 
 PLAN = UNFORMATTED.replace('formatters = "none"\n', "")
@@ -24,25 +21,7 @@ Install = Callable[..., None]
 def install(world: World, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Let programs be stand-ins; a program that has none may not be asked for."""
     world.plan.write_text(PLAN)
-    installed: dict[str, Path] = {}
-
-    def ensure(folder: Path, label: str, pins: tuple[Pin, ...], say: object) -> Path:
-        return installed[pins[0].project]
-
-    def install_(**bodies: str) -> None:
-        for program, body in bodies.items():
-            installed[program] = stand_in(world.folder / "installed" / program, program, body)
-
-    monkeypatch.setattr(api, "ensure", ensure)
-    return install_
-
-
-def append(text: str) -> str:
-    """Give a body that adds a line at the end of a file, once."""
-    return (
-        "data = path.read_bytes()\n"
-        f"if {text.encode()!r} not in data: path.write_bytes(data + {text.encode()!r})"
-    )
+    return stand_ins(world.folder, monkeypatch)
 
 
 def commits(world: World, files: Mapping[str, str], made: str = "") -> tuple[str, str]:

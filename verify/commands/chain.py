@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from verify import console
-from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.commands.options import Repo, conclude, reporting
 from verify.console import Output
 from verify.report import Report
 
@@ -33,6 +33,7 @@ Exit codes:
 """
 
 
+@reporting
 def chain(
     commits: Annotated[str, typer.Argument(metavar="BASE..HEAD", help="The range of commits.")],
     repo: Repo = Path(),
@@ -45,13 +46,11 @@ def chain(
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Keep verdicts in the user's cache folder.")
     ] = True,
-    json: Json = None,
-    verbose: Verbose = False,
-    traceback: Traceback = False,
+    *,
+    shown: Output,
 ) -> None:
     """Read the command line, then judge."""
-    output = Output(json=json, verbose=verbose, traceback=traceback)
-    conclude("chain", output, lambda: _run(commits, repo, jobs, strict=strict, cache=cache))
+    conclude("chain", shown, lambda: _run(commits, repo, jobs, strict=strict, cache=cache))
 
 
 def _run(commits: str, repo: Path, jobs: int, *, strict: bool, cache: bool) -> Report:

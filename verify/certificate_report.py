@@ -9,6 +9,7 @@ from typing import Any
 from transforms.errors import Place
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate, Moved, Residual
+from verify.marks import Mark
 from verify.ranges import entries_at
 from verify.report import (
     Finding,
@@ -39,6 +40,7 @@ def certified(base: str, target: str, certificate: Certificate, texts: Texts) ->
         headline=f"{base} .. {target}",
         sections=tuple(s for s in sections(certificate, texts) if s.findings),
         summary=(totals(certificate), verdict_line(certificate)),
+        marks=tuple(marks(certificate)),
         data=certificate_data(certificate),
     )
 
@@ -114,6 +116,17 @@ def _residual(group: tuple[Residual, ...], texts: Texts) -> Finding:
             rows += outside_ascii("\n".join(shown))
     side = "" if len(group) > 1 else f" ({last.side})"
     return Finding(last.kind, Place(last.path, last.line), f"{last.why}{side}", tuple(rows))
+
+
+def marks(certificate: Certificate) -> Iterator[Mark]:
+    """The same places for a forge. What is gone has no line in the target."""
+    for *_, last in grouped(certificate.residuals):
+        here = last.side == "target"
+        why = last.why if here else f"{last.why} (line {last.line} before it)"
+        place = Place(last.path, last.line if here else None)
+        yield Mark(place, "not part of the move", why)
+    for unknown in certificate.unknowns:
+        yield Mark(Place(unknown.path, unknown.line), "cannot be judged", unknown.why)
 
 
 def _moved(item: Moved) -> Finding:

@@ -18,6 +18,7 @@ from unicodedata import east_asian_width
 
 from transforms.errors import Place, Refusal
 from verify.escape import foreign, visible
+from verify.marks import Mark
 
 SCHEMA = 1
 _MOST_LINES = 20
@@ -96,9 +97,9 @@ class Report:
     """The result of one command.
 
     `headline` is the first line and says what was judged; `summary` are the last ones and say the
-    result. `data` is what the JSON adds for programs: plain values, ordered where order means
-    something and sorted elsewhere. `timings` (seconds by phase) are shown only when asked for,
-    since they differ from run to run.
+    result. `marks` are the places that a forge shows beside the code. `data` is what the JSON adds
+    for programs: plain values, ordered where order means something and sorted elsewhere. `timings`
+    (seconds by phase) are shown only when asked for, since they differ from run to run.
     """
 
     command: str
@@ -106,6 +107,7 @@ class Report:
     headline: str
     sections: tuple[Section, ...] = ()
     summary: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     timings: tuple[tuple[str, float], ...] = ()
 
@@ -139,13 +141,13 @@ def cut(lines: Sequence[str], most: int | None = _MOST_LINES) -> list[str]:
             shown += together
     if most is None:
         return shown
-    shown = [_shortened(line) for line in shown]
+    shown = [shortened(line) for line in shown]
     if len(shown) <= most:
         return shown
     return [*shown[:most], f"... {counted(len(shown) - most, 'more line')}"]
 
 
-def _shortened(line: str, end: int = EXCERPT_WIDTH) -> str:
+def shortened(line: str, end: int = EXCERPT_WIDTH) -> str:
     """Keep both ends of a line that nobody would read whole."""
     left_out = len(line) - 2 * end
     if left_out <= end:
@@ -175,6 +177,7 @@ def refused(command: str, refusal: Refusal, *, untouched: bool = True) -> Report
         headline=f"refused ({refusal.kind})",
         sections=(Section("", (finding,)),),
         summary=(refusal.next_step, *(("Nothing was written.",) if untouched else ())),
+        marks=(Mark(finding.place, "refused", f"{refusal.cause} {refusal.next_step}"),),
         data={
             "refusal": {
                 "kind": refusal.kind,
@@ -200,6 +203,7 @@ def faulted(command: str, error: BaseException) -> Report:
             "This is a fault of Repot, not of your input.",
             "Please report it with the command line and what the command prints with --traceback.",
         ),
+        marks=(Mark(Place(""), "failed", cause),),
         data={"fault": {"error": type(error).__name__, "message": str(error)}},
     )
 
@@ -279,11 +283,11 @@ def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
     where = str(finding.place)
     head = [_piece(f"  {where}", Style.PATH)] if where else [_piece(" ")]
     if finding.message:
-        message = _shortened(finding.message, _MESSAGE)
+        message = shortened(finding.message, _MESSAGE)
         head.append(_piece(f"{':' if where else ''} {message}"))
     yield tuple(head)
     if finding.place.excerpt:
-        yield from _excerpt_lines(finding.place)
+        yield from excerpt_lines(finding.place)
     for row in finding.rows:
         if row.label:
             yield (_piece(f"    {row.label}", Style.QUIET),)
@@ -299,7 +303,7 @@ def _marker(style: Style) -> str:
     return {Style.ADDED: "+ ", Style.REMOVED: "- "}.get(style, "")
 
 
-def _excerpt_lines(place: Place) -> Iterator[tuple[Piece, ...]]:
+def excerpt_lines(place: Place) -> Iterator[tuple[Piece, ...]]:
     """Show the source line, and a caret under its column where that is known."""
     rows: Sequence[str] = (place.excerpt or "").rstrip("\r\n").split("\n")
     for offset, row in enumerate(rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -24,13 +25,20 @@ class Proof:
     ancestry: Ancestry
 
 
-def formatters_of(kind: str, base: GitTree) -> Formatters:
-    """Give the formatters that a plan asks for, `repository` or `none`: the base's own, or none."""
-    return no_formatters() if kind == "none" else repository_formatters(base)
+def formatters_of(
+    kind: str, base: GitTree, *, say: Callable[[str], None] | None = None
+) -> Formatters:
+    """Give the formatters that a plan asks for, `repository` or `none`: the base's own, or none.
+
+    `say` is told of an installation.
+    """
+    return no_formatters() if kind == "none" else repository_formatters(base, say=say)
 
 
-def prove(plan: Plan, base: GitTree, target: GitTree) -> Proof:
-    """Replay, certify and blame one move. Raises `Refusal`.
+def prove(
+    plan: Plan, base: GitTree, target: GitTree, *, say: Callable[[str], None] | None = None
+) -> Proof:
+    """Replay, certify and blame one move. Raises `Refusal`; `say` is told of an installation.
 
     Blame is git's work, in processes of its own; the other two are done meanwhile.
     """
@@ -38,7 +46,7 @@ def prove(plan: Plan, base: GitTree, target: GitTree) -> Proof:
     with ThreadPoolExecutor(1) as pool:
         ancestry = pool.submit(measure_move, base.again(), target.again(), certificate.result)
         try:
-            done = replay(plan, base, target, formatters_of(plan.formatters, base))
+            done = replay(plan, base, target, formatters_of(plan.formatters, base, say=say))
             certificate.set_result(certify_commits(base, target))
         except BaseException as error:
             certificate.set_exception(error)

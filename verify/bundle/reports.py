@@ -63,13 +63,13 @@ def written(path: Path, plan: Path, title: str, data: bytes, done: Replay) -> Re
 def checked(path: Path, found: Checked) -> Report:
     """Report a check: what differs, or the plan, which is then all that is left to read."""
     subject, engine = found.subject, engine_digest()
-    ours = f"this Repot's: {VERSION}, engine {engine}"
+    ours = f"this Repot, {VERSION}, engine {engine}"
     if found.is_ours:
-        summary = [f"The engine and all that runs it are {ours}, byte for byte.", *_doubts()]
+        summary = [f"SAME: all but the plan is, byte for byte, what {ours} writes.", *_doubts()]
         summary.append("Left to read: the plan above, and whether these are the right commits.")
     else:
         places = counted(len(found.differences), "place")
-        summary = [f"DIFFERS in {places} from {ours}. Do not run it unless you know why."]
+        summary = [f"DIFFERS in {places} from what {ours} writes. Do not run it."]
     return Report(
         command="bundle",
         verdict=Verdict.HOLDS if found.is_ours else Verdict.DIFFERS,

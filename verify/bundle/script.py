@@ -151,8 +151,8 @@ def cache_folder(repo: Path) -> Path:
         above = Path.home() / "Library" / "Caches"
     chosen = os.environ.get("REPOT_CACHE")
     cache = Path(chosen).absolute() if chosen else above / "repot"
-    top = next((p for p in (repo, *repo.parents) if (p / ".git").exists()), repo)
-    if cache.resolve().is_relative_to(top):
+    tops = [p for p in (repo, *repo.parents) if (p / ".git").exists() or (p / "HEAD").is_file()]
+    if tops and cache.resolve().is_relative_to(tops[0]):
         raise Stop(f"The cache folder {cache} lies in the clone. Set REPOT_CACHE to another.")
     cache.parent.mkdir(parents=True, exist_ok=True)
     return private(cache)

@@ -135,7 +135,9 @@ def test_is_the_same_under(env: dict[str, str], tmp_path: Path) -> None:
     assert built_by(sys.executable, env, tmp_path) == FILE
 
 
-def test_every_interpreter_here_builds_the_same(interpreters: dict[str, str], tmp_path: Path) -> None:
+def test_every_interpreter_here_builds_the_same(
+    interpreters: dict[str, str], tmp_path: Path
+) -> None:
     assert interpreters
     for version, python in interpreters.items():
         assert built_by(python, {}, tmp_path) == FILE, version

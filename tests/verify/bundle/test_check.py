@@ -1,4 +1,4 @@
-"""`repot bundle` and `--check`: what is written, and that any other byte than the plan's is told."""
+"""`repot bundle` and `--check`: what is written, and that any byte but the plan's is told."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -120,8 +121,8 @@ TAMPERED: dict[str, tuple[Callable[[bytes], bytes], bytes, str]] = {
         "the head",
     ),
     "another hash in the lock": (
-        replaced(b"--hash=sha256:", b"--hash=sha256:0"),
-        b"--hash=sha256:0",
+        replaced(b"--hash=sha256:", b"--hash=sha256:zz"),
+        b"--hash=sha256:zz",
         "the lock",
     ),
     "a file more in the engine": (
@@ -139,7 +140,11 @@ TAMPERED: dict[str, tuple[Callable[[bytes], bytes], bytes, str]] = {
         b"BASE =  ",
         "the base",
     ),
-    "a carriage return": (replaced(b"import sys\n", b"import sys\r\n"), b"import sys\r", "the head"),
+    "a carriage return": (
+        replaced(b"import sys\n", b"import sys\r\n"),
+        b"import sys\r",
+        "the head",
+    ),
     "a coding line": (lambda data: b"# coding: utf-8\n" + data, b"# coding", "the head"),
     "a byte order mark": (lambda data: b"\xef\xbb\xbf" + data, b"\xef\xbb\xbf", "the head"),
     "no last line feed": (lambda data: data[:-1], b"    sys.exit(main())", "the code that runs"),
@@ -192,7 +197,7 @@ class TestChecking:
         assert run(capfd, "--check", str(world.file))[0] == 1
         assert not mark.exists()
 
-    FOREIGN = {
+    FOREIGN: ClassVar = {
         "no Python": b"{",
         "no plan": b"x = 1\n",
         "a plan that is computed": b'PLAN = open("x").read()\nBASE = TARGET = "0"\n',

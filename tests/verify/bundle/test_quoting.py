@@ -13,8 +13,9 @@ from verify.escape import hides
 
 # Text that is likely to end a literal, or to hide in one.
 PIECES = st.sampled_from(
-    ["'''", '"""', "'", '"', "\\", "\\\n", "\n", "\r", "\r\n", "\t", "\0", "\x1b[2J", "\x0c", " " * 90,
-     "\u202e", "\u2066", "\u200b", "\U000e0041", "\ud800", "\ufeff", "\x85", "\u2028", "é", "ж",
+    ["'''", '"""', "'", '"', "\\", "\\\n", "\n", "\r", "\r\n", "\t", "\0", "\x1b[2J", "\x0c",
+     " " * 90, "\u202e", "\u2066", "\u200b", "\U000e0041", "\ud800", "\ufeff", "\x85", "\u2028",
+     "é", "ж",
      "\U0001f600", "{", "}", "{{", "%s", "\\N{DASH}", "\\u0041", "x = 1", "import os\n", "#",
      'LOCK = ""\n', "# ---- how ----\n", "a" * 170]
 )  # fmt: skip

@@ -30,6 +30,7 @@ _ONE_LINE = re.compile(f"[{_HIDDEN}]|{_COMMAND}|[{_BLANK}]{{200,}}|^[{_BLANK}]*:
 _MANY_LINES = re.compile(
     rf"(?![\n\t])[{_HIDDEN}]|{_COMMAND}|[\t{_BLANK}]{{200,}}|(?m:^[\t{_BLANK}]*::)"
 )
+_CODE = re.compile(rf"(?![\n\t])[{_HIDDEN}]|[\t{_BLANK}]{{200,}}")
 
 _MOST_FOREIGN = 12
 
@@ -44,6 +45,11 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     r"""Show `text` with its own line breaks (`\n` alone) and tabs, all else as `visible` does."""
     return _MANY_LINES.sub(_show, text)
+
+
+def visible_code(text: str) -> str:
+    """Show `text` as `visible_lines` does, but for a page: no log reads that, so `::` stays."""
+    return _CODE.sub(_show, text)
 
 
 def foreign(text: str) -> list[str]:

@@ -63,8 +63,12 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A move as a picture. `created` are the destinations that are new; `callers` one sentence."""
+    """A move as a picture.
+
+    `created` are the destinations that are new; `callers` who imports from them: how many, and of
+    which kinds. `None` where that is not known.
+    """
 
     flows: tuple[Flow, ...]
     created: frozenset[str]
-    callers: str
+    callers: tuple[str, str] | None = None

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.resources import files
+from itertools import groupby
 from xml.etree.ElementTree import Element
 
 from transforms.errors import Place
 from verify.escape import visible
-from verify.page.code import Painter, block
+from verify.exhibits import Sides
+from verify.page.code import Line, Painter, block
 from verify.page.elements import Child, element, written
 from verify.page.figure import picture
 from verify.report import Finding, Report, Row, Section, Style, Verdict, shortened
@@ -133,58 +135,80 @@ class _Page:
             yield element("p", visible(section.total), class_="total")
 
     def _finding(self, finding: Finding) -> Element:
-        head = [*_head(finding)]
         if finding.sides is not None:
-            return element("li", self._sides(finding, head))
+            return element("li", self._sides(finding, finding.sides))
+        head = [*_head(finding)]
         parts: list[Child] = [element("p", *head)] if head else []
         if finding.place.excerpt:
             parts.append(self._excerpt(finding.place))
-        for row in finding.rows:
-            parts += self._row(row, finding.place)
+        parts += self._rows(finding)
         return element("li", *parts)
 
     def _excerpt(self, place: Place) -> Element:
         lines = self.painter.values([shortened(place.excerpt or "")], " ")
         return block(lines, f"The line at {visible(str(place))}")
 
-    def _row(self, row: Row, place: Place) -> Iterator[Element]:
-        if row.label:
-            yield element("p", visible(row.label), class_="label-of-row")
-        mark = _MARKS.get(row.values[0][1], "") if row.values else ""
-        if mark:
-            texts = [text for text, _ in row.values]
-            lines = self.painter.values(texts, mark)
-            if row.excerpt is not None:
-                lines = self.painter.lines(row.excerpt, mark)
-            what = "Added" if mark == "+" else "Removed"
-            yield block(lines, f"{what} at {visible(str(place))}")
-            return
-        shown = row.values[:_MOST_VALUES]
-        items = [
-            element("li", shortened(visible(text)), class_="bad" if style is Style.BAD else None)
-            for text, style in shown
-        ]
-        if len(row.values) > len(shown):
-            items.append(element("li", f"... {len(row.values) - len(shown):,} more"))
-        if items:
-            yield element("ul", *items, class_="values")
+    def _rows(self, finding: Finding) -> Iterator[Element]:
+        """What belongs to a finding: code that goes and comes stands in one block."""
+        for is_code, run in groupby(finding.rows, key=lambda row: bool(_mark(row))):
+            if not is_code:
+                for row in run:
+                    yield from _listed(row)
+                continue
+            lines: list[Line] = []
+            for row in run:
+                if row.label and lines:
+                    yield block(lines, f"Code at {visible(str(finding.place))}")
+                    lines = []
+                if row.label:
+                    yield element("p", visible(row.label), class_="label-of-row")
+                lines += self._code(row)
+            yield block(lines, f"Code at {visible(str(finding.place))}")
 
-    def _sides(self, finding: Finding, head: Sequence[Child]) -> Element:
-        if finding.sides is None:
-            raise ValueError("this finding has no two sides")
-        old, new = finding.sides.old, finding.sides.new
-        before, after = self.painter.sides(finding.sides)
+    def _code(self, row: Row) -> list[Line]:
+        if row.excerpt is not None:
+            return self.painter.lines(row.excerpt, _mark(row))
+        return self.painter.values([text for text, _ in row.values], _mark(row))
+
+    def _sides(self, finding: Finding, sides: Sides) -> Element:
+        before, after = self.painter.sides(sides)
         columns = []
-        for what, excerpt, lines in (("Before", old, before), ("After", new, after)):
+        for what, excerpt, lines in (
+            ("Before", sides.old, before),
+            ("After", sides.new, after),
+        ):
             at = f"{visible(excerpt.text.path)}:{excerpt.numbers[0] if excerpt.numbers else 1}"
             caption = element("p", f"{what}: ", element("code", at), class_="quiet")
             columns.append(element("div", caption, block(lines, f"{what}, {at}")))
         return element(
             "details",
-            element("summary", *head),
+            element(
+                "summary",
+                f"{shortened(visible(finding.message), _TITLE)}; now at ",
+                element("code", visible(str(finding.place))),
+            ),
             element("div", *columns, class_="two"),
             class_="sides",
         )
+
+
+def _mark(row: Row) -> str:
+    """The sign of a row of code; empty for any other."""
+    return _MARKS.get(row.values[0][1], "") if row.values else ""
+
+
+def _listed(row: Row) -> Iterator[Element]:
+    if row.label:
+        yield element("p", visible(row.label), class_="label-of-row")
+    shown = row.values[:_MOST_VALUES]
+    items = [
+        element("li", shortened(visible(text)), class_="bad" if style is Style.BAD else None)
+        for text, style in shown
+    ]
+    if len(row.values) > len(shown):
+        items.append(element("li", f"... {len(row.values) - len(shown):,} more"))
+    if items:
+        yield element("ul", *items, class_="values")
 
 
 def _head(finding: Finding) -> Iterator[Child]:

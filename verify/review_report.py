@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from textwrap import wrap
@@ -12,7 +13,6 @@ from transforms.tree import GitTree
 from verify.ancestry_report import ancestry_data, ancestry_section, total
 from verify.apply_report import (
     callers_section,
-    callers_total,
     formatters_section,
     notes_section,
 )
@@ -31,7 +31,7 @@ from verify.exhibits import Figure, Flow, Sides, Text
 from verify.moved_code import flows_of, moved_sides, texts_at
 from verify.reading import to_read
 from verify.replay_report import PASS
-from verify.report import Finding, Report, Row, Section, Verdict, counted, place_data
+from verify.report import Finding, Report, Row, Section, Verdict, counted, listed, place_data
 from verify.review import Conclusion, Review
 
 _VERDICTS = {
@@ -123,6 +123,7 @@ def _reading_words(reading: tuple[Finding, ...]) -> str:
 
 
 def _figures(done: Review) -> Iterator[str]:
+    yield f"Base {done.base}, target {done.target}."
     yield totals(done.certificate)
     if isinstance(done.ancestry, Refusal):
         yield f"Ancestry: not measured. {done.ancestry.cause}"
@@ -178,13 +179,17 @@ def _common_folder(paths: list[str]) -> str:
     return "/".join([*common, ""]) if common else ""
 
 
-def _rest(done: Review, code: Code) -> Iterator[Section]:
+def _rest(done: Review, found: Code) -> Iterator[Section]:
     """What is listed to be looked up."""
     for title, items, sides in (
-        ("Moved code", done.certificate.moved, code.moved),
-        ("Copied code", done.certificate.copies, code.copied),
+        ("Moved code", done.certificate.moved, found.moved),
+        ("Copied code", done.certificate.copies, found.copied),
     ):
-        findings = tuple(map(_with_sides, items, sides))
+        ordered = sorted(
+            zip(items, sides, strict=True),
+            key=lambda pair: (pair[0].destination, pair[0].destination_line),
+        )
+        findings = tuple(_with_sides(item, code) for item, code in ordered)
         yield Section(title, findings, aside=True)
     yield Section("Derived", tuple(map(moved_finding, done.certificate.derived)), aside=True)
     yield observed(done.certificate)
@@ -223,9 +228,11 @@ def _why_no_plan(refusal: Refusal) -> Section:
 
 def _figure(done: Review, flows: tuple[Flow, ...]) -> Figure:
     created = {item.path for item in done.certificate.observables if item.what == "a module is new"}
-    callers = ""
+    callers = None
     if done.replay is not None and done.replay.outcome.callers:
-        callers = f"Callers rewritten: {callers_total(done.replay.outcome)}."
+        found = done.replay.outcome.callers
+        kinds = Counter(edit.kind for caller in found for edit in caller.edits)
+        callers = counted(len(found), "caller"), listed(kinds)
     return Figure(flows, frozenset(created), callers)
 
 

@@ -16,7 +16,7 @@ _WIDTH, _BOX, _EDGE = 960, 330, 8  # pixels of the picture, of a box, of its mar
 _LETTERS = 40  # columns of text in a box
 _MOST_FLOWS = 14
 _MOST_SYMBOLS = 8  # of one flow, by name
-_ROW, _HEAD, _FOOT, _GAP = 18, 50, 12, 18
+_ROW, _HEAD, _FOOT, _GAP, _CALLERS = 18, 50, 12, 18, 56
 
 
 @dataclass(slots=True)
@@ -48,7 +48,6 @@ def picture(figure: Figure) -> Element:
         "div",
         region,
         element("p", more) if more else None,
-        element("p", figure.callers) if figure.callers else None,
         _table(figure.flows),
     )
 
@@ -89,6 +88,7 @@ def _drawing(flows: Sequence[Flow], figure: Figure) -> Element:
         spare = (height - _stack(boxes)) // 2
         for box in boxes:
             box.top += spare
+    below = _EDGE + height + _GAP
     parts: list[Child] = [
         element("title", f"{counted(sum(len(f.symbols) for f in flows), 'symbol')} moved"),
         element("desc", "; ".join(map(_words, flows))),
@@ -103,6 +103,9 @@ def _drawing(flows: Sequence[Flow], figure: Figure) -> Element:
         parts += _drawn_box(box, _EDGE, new=False)
     for box in destinations:
         parts += _drawn_box(box, _WIDTH - _BOX - _EDGE, new=box.path in figure.created)
+    if figure.callers:
+        parts += _callers(figure.callers, max(b.top + b.height for b in destinations), below)
+        height += _GAP + _CALLERS
     view = f"0 0 {_WIDTH} {height + 2 * _EDGE}"
     return element("svg", *parts, viewBox=view, role="img", xmlns="http://www.w3.org/2000/svg")
 
@@ -180,7 +183,9 @@ def _drawn_box(box: _Box, left: int, *, new: bool) -> list[Child]:
     x = left + 12
     parts: list[Child] = [
         element("rect", x=left, y=box.top, width=_BOX, height=box.height, rx=6, class_="box"),
-        element("text", _tail(folder or "."), x=x, y=box.top + 20, class_="folder"),
+        element(
+            "text", _tail(f"{folder}/" if folder else "./"), x=x, y=box.top + 20, class_="folder"
+        ),
         element("text", _tail(name), x=x, y=box.top + 38, class_="file"),
     ]
     if new:
@@ -192,6 +197,19 @@ def _drawn_box(box: _Box, left: int, *, new: bool) -> list[Child]:
         y = box.top + _HEAD + _ROW * (index + 1) - 4
         parts.append(element("text", _head(row), x=x, y=y, class_="row"))
     return parts
+
+
+def _callers(callers: tuple[str, str], above: int, top: int) -> list[Child]:
+    """A box below the destinations: whoever imports from them."""
+    left = _WIDTH - _BOX - _EDGE
+    line = f"M{left + _BOX // 2} {top}V{above}"
+    size = {"x": left, "y": top, "width": _BOX, "height": _CALLERS, "rx": 6}
+    return [
+        element("path", d=line, class_="use"),
+        element("rect", **size, class_="box use"),
+        element("text", callers[0], x=left + 12, y=top + 22, class_="file"),
+        element("text", _head(callers[1]), x=left + 12, y=top + 42, class_="row"),
+    ]
 
 
 def _head(text: str) -> str:

@@ -45,9 +45,18 @@ class Refusal(Exception):
         self.next_step = next_step
         self.place = place
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Cross from one process to another: it has more parts than `args` holds."""
+        parts = (self.kind, self.cause, self.next_step, self.place)
+        return _refusal, parts
+
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
         return f"{where}{self.cause} {self.next_step}"
+
+
+def _refusal(kind: str, cause: str, next_step: str, place: Place | None) -> Refusal:
+    return Refusal(kind, cause, next_step=next_step, place=place)
 
 
 def nearest(name: str, names: Iterable[str], *, limit: int = 3) -> list[str]:

@@ -55,7 +55,7 @@ _ENVIRONMENT = {
 
 
 class GitError(Exception):
-    """A git command failed; the text is git's own message, its first line."""
+    """A git command failed; the text is git's own message, its first line that is no hint."""
 
 
 class MissingObjectError(Exception):
@@ -322,7 +322,8 @@ def _failure(printed: bytes) -> GitError | MissingObjectError:
     if "promisor remote" in text or "lazy fetching disabled" in text:
         found = re.search(r"[0-9a-f]{40,64}", text)
         return MissingObjectError(found.group() if found else "")
-    return GitError(text.partition("\n")[0] or "git failed without a message")
+    told = [line for line in text.split("\n") if not line.startswith("hint:")]
+    return GitError(next(filter(None, told), "git failed without a message"))
 
 
 def _unknown(rev: str, cause: str, next_step: str) -> Refusal:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from transforms.errors import Place, Refusal
 from transforms.git import GitError, MissingObjectError
 from transforms.paths import to_bytes
 from transforms.tree import GitTree
+from verify.origins import irrelevant
 from verify.scratch import Scratch
 
 _HEADER = re.compile(rb"([0-9a-f]{40,64}) (\d+) (\d+)(?: \d+)?\Z")
@@ -80,7 +81,8 @@ def measure(
 ) -> Ancestry:
     """Blame every destination. Raises `Refusal` where history is missing."""
     with Scratch(target.repository) as scratch:
-        before, after = base.tree_id(), target.tree_id()
+        apart = irrelevant(base, target, destinations)
+        before, after = (scratch.tree(_without(apart, tree)) for tree in (base, target))
         scratch.unpack(before, after)
         squashed = scratch.commit(after, [scratch.commit(before)])
         wide = _Blame(scratch, squashed)
@@ -94,6 +96,12 @@ def measure(
     for path, credited in zip(destinations, results, strict=True):
         files.append(_file(path, contents[path], credited, strict[path], explain))
     return Ancestry(tuple(sorted(files, key=lambda file: file.path)))
+
+
+def _without(apart: Container[str], tree: GitTree) -> Iterator[tuple[str, int, str]]:
+    """Path, mode and id of everything in a commit but the files named."""
+    ids = tree.ids()
+    return ((path, mode, ids[path]) for path, mode in tree.entries().items() if path not in apart)
 
 
 def _file(

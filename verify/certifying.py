@@ -6,6 +6,8 @@ import gc
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from transforms.changes import EXECUTABLE, REGULAR, SYMLINK
 from transforms.tree import GitTree
@@ -45,6 +47,27 @@ class SharedFiles:
     def links(self) -> Mapping[str, bytes]:
         """Give the symbolic links, and where each leads."""
         return self._tree.read_many(self._links)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Two commits of one repository, named so that another process can read them."""
+
+    repository: Path
+    base: str
+    target: str
+
+    @classmethod
+    def of(cls, base: GitTree, target: GitTree) -> Range:
+        """Name the commits that two trees hold."""
+        found = base.repository
+        return cls((found.top or found.git_dir).resolve(), base.commit, target.commit)
+
+
+def certify_range(commits: Range) -> Certificate:
+    """Judge what changed between two commits, which are read anew."""
+    base, target = (GitTree(commits.repository, name) for name in (commits.base, commits.target))
+    return certify_commits(base, target)
 
 
 def certify_commits(base: GitTree, target: GitTree) -> Certificate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from transforms.formatters import Formatters, no_formatters, repository_formatters
@@ -10,9 +10,10 @@ from transforms.plan import Plan
 from transforms.tree import GitTree
 from verify.ancestry import Ancestry
 from verify.certificate import Certificate
-from verify.certifying import certify_commits
+from verify.certifying import Range, certify_range
 from verify.moved_names import measure_move
 from verify.replay import Replay, replay
+from verify.workers import meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +33,12 @@ def formatters_of(kind: str, base: GitTree) -> Formatters:
 def prove(plan: Plan, base: GitTree, target: GitTree) -> Proof:
     """Replay, certify and blame one move. Raises `Refusal`.
 
-    Blame is git's work, in processes of its own; the other two are done meanwhile.
+    Blame is git's work, in processes of its own, and the certificate has one too.
     """
-    certificate: Future[Certificate] = Future()
-    with ThreadPoolExecutor(1) as pool:
+    with (
+        meanwhile(certify_range, Range.of(base, target)) as certificate,
+        ThreadPoolExecutor(1) as pool,
+    ):
         ancestry = pool.submit(measure_move, base.again(), target.again(), certificate.result)
-        try:
-            done = replay(plan, base, target, formatters_of(plan.formatters, base))
-            certificate.set_result(certify_commits(base, target))
-        except BaseException as error:
-            certificate.set_exception(error)
-            raise
+        done = replay(plan, base, target, formatters_of(plan.formatters, base))
         return Proof(done, certificate.result(), ancestry.result())

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from transforms.git import GitError, MissingObjectError, Repository
-from transforms.paths import from_bytes, quote
+from transforms.paths import from_bytes, quote, to_bytes
 
 _NOBODY = "Repot <repot@repot.invalid> 0 +0000"
 _MOST_UNPACKED = 1 << 30  # bytes of disk, for as long as blame runs
@@ -74,6 +74,16 @@ class Scratch:
             for name, data in sorted(files.items())
         ]
         return self._run("mktree", data="".join(rows).encode())
+
+    def tree(self, entries: Iterable[tuple[str, int, str]]) -> str:
+        """Make a tree of objects that are there already: path, mode and id of each."""
+        rows = (
+            b"%o %s\t%s\0" % (mode, name.encode(), to_bytes(path)) for path, mode, name in entries
+        )
+        index = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
+        self.repository.run(*index, "read-tree", "--empty")
+        self.repository.run(*index, "update-index", "-z", "--index-info", data=b"".join(rows))
+        return self._run("write-tree", "--missing-ok", data=b"")
 
     def unpack(self, *trees: str) -> None:
         """Keep the files of these trees here as they are, without deltas and compression.

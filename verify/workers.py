@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,23 +25,55 @@ def shared(work: Callable[[_Item], _Result], items: Sequence[_Item], jobs: int) 
     if workers <= 1:
         return list(map(work, items))
     here = Path.cwd()
-    # Fresh processes: a fork would share this one's threads and open pipes.
-    context = get_context("spawn")
-    with _elsewhere(here), ProcessPoolExecutor(workers, context, os.chdir, (here,)) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="repot-") as empty,
+        _standing_in(empty, here),
+        _processes(workers, here) as pool,
+    ):
         return list(pool.map(work, items))
 
 
 @contextmanager
-def _elsewhere(here: Path) -> Iterator[None]:
-    """Stand in an empty folder while there are processes.
+def meanwhile(work: Callable[[_Item], _Result], item: _Item) -> Iterator[Future[_Result]]:
+    """Do `work` beside the block, in a process of its own where there is a core for one.
+
+    Where this process is itself one of several that share work, a thread does it.
+    """
+    if parent_process() is not None or (os.cpu_count() or 1) == 1:
+        with ThreadPoolExecutor(1) as thread:
+            yield thread.submit(work, item)
+        return
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="repot-") as empty:
+        with _standing_in(empty, here):  # the process begins when it is given its first work
+            pool = _processes(1, here)
+            result = pool.submit(work, item)
+        with pool:
+            yield result
+
+
+def _processes(count: int, folder: Path) -> ProcessPoolExecutor:
+    """Fresh processes: a fork would share this one's threads and open pipes."""
+    return ProcessPoolExecutor(count, get_context("spawn"), _begin, (folder,))
+
+
+def _begin(folder: Path) -> None:
+    """Stand where the work is, and end without a word when the person interrupts it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.chdir(folder)
+
+
+@contextmanager
+def _standing_in(empty: str, here: Path) -> Iterator[None]:
+    """Stand in an empty folder while processes begin.
 
     Each begins as `python -c ...`, which looks for modules in the current folder before all others:
     a judged repository with a `multiprocessing.py` at its top would run. So does the process that
-    keeps track of semaphores, which may start at any time.
+    keeps track of semaphores, which may start at any time. They go to the folder once more before
+    their work, so it must outlast them.
     """
-    with tempfile.TemporaryDirectory(prefix="repot-") as empty:
-        os.chdir(empty)
-        try:
-            yield
-        finally:
-            os.chdir(here)
+    os.chdir(empty)
+    try:
+        yield
+    finally:
+        os.chdir(here)

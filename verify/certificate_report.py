@@ -9,6 +9,7 @@ from transforms.errors import Place
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate, Moved, Residual
 from verify.exhibits import Excerpt, Sides, Text
+from verify.marks import Mark
 from verify.moved_code import texts_at
 from verify.report import (
     Finding,
@@ -38,6 +39,7 @@ def certified(base: str, target: str, certificate: Certificate, texts: Texts) ->
         headline=f"{base} .. {target}",
         sections=tuple(s for s in sections(certificate, texts) if s.findings),
         summary=(totals(certificate), verdict_line(certificate)),
+        marks=tuple(marks(certificate)),
         data=certificate_data(certificate),
     )
 
@@ -123,6 +125,17 @@ def _residual(group: tuple[Residual, ...], texts: Texts) -> Finding:
             rows += outside_ascii("\n".join(shown))
     side = "" if len(group) > 1 else f" ({last.side})"
     return Finding(last.kind, Place(last.path, last.line), f"{last.why}{side}", tuple(rows))
+
+
+def marks(certificate: Certificate) -> Iterator[Mark]:
+    """The same places for a forge. What is gone has no line in the target."""
+    for *_, last in grouped(certificate.residuals):
+        here = last.side == "target"
+        why = last.why if here else f"{last.why} (line {last.line} before it)"
+        place = Place(last.path, last.line if here else None)
+        yield Mark(place, "not part of the move", why)
+    for unknown in certificate.unknowns:
+        yield Mark(Place(unknown.path, unknown.line), "cannot be judged", unknown.why)
 
 
 def moved_finding(item: Moved, sides: Sides | None = None) -> Finding:

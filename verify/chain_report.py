@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from transforms.errors import Place
-from verify.chain import NOT_PROVED, PROVED, UNREAD, Link, Spot
+from verify.chain import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot
+from verify.marks import Mark
 from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
 
 _MOST_SPOTS = 8
+_TITLES = {"differs at": "not what the plan gives", "to read": "not part of the move"}
 
 
 def chained(base: str, head: str, links: tuple[Link, ...], *, strict: bool) -> Report:
@@ -25,6 +27,7 @@ def chained(base: str, head: str, links: tuple[Link, ...], *, strict: bool) -> R
         headline=f"{base} .. {head}",
         sections=(Section("Commits, oldest first", tuple(map(_finding, links))),),
         summary=(total, result_words(red, unread if strict else [])),
+        marks=tuple(mark for link in links for mark in link_marks(link, strict=strict)),
         data={"commits": [link_data(link) for link in links], "strict": strict},
     )
 
@@ -59,11 +62,34 @@ def result_words(red: list[Link], unread: list[Link]) -> str:
 def _finding(link: Link) -> Finding:
     judgement = link.judgement
     rows = [Row.of("", words(link), Style.BAD if link.is_red else Style.PLAIN)]
-    if judgement.verdict == NOT_PROVED and judgement.differs:
-        rows.append(Row.of("differs at", _spots(judgement.differs)))
-    elif judgement.residuals and judgement.verdict in (PROVED, NOT_PROVED):
-        rows.append(Row.of("to read", _spots(judgement.residuals)))
+    label, spots = _to_read(judgement)
+    if spots:
+        rows.append(Row.of(label, _spots(spots)))
     return Finding(judgement.verdict, Place(link.commit[:12]), link.subject, tuple(rows))
+
+
+def _to_read(judgement: Judgement) -> tuple[str, tuple[Spot, ...]]:
+    """The places of a claimed move that its plan does not explain; else those that are no move."""
+    if judgement.verdict == NOT_PROVED and judgement.differs:
+        return "differs at", judgement.differs
+    return "to read", judgement.residuals if judgement.verdict in (PROVED, NOT_PROVED) else ()
+
+
+def link_marks(link: Link, *, strict: bool = False) -> Iterator[Mark]:
+    """The places of one commit to look at: errors where it is red, else notices."""
+    judgement = link.judgement
+    name = link.commit[:12]
+    label, spots = _to_read(judgement)
+    for spot in spots:
+        here = spot.side == "target"
+        why = spot.why if here else f"{spot.why} (line {spot.line} before it)"
+        place = Place(spot.path, spot.line or None if here else None)
+        yield Mark(place, _TITLES[label], why, link.is_red, name)
+    if link.is_red and not spots:
+        yield Mark(Place(""), judgement.verdict, judgement.reason, True, name)
+    elif judgement.verdict == UNREAD:
+        message = f"{judgement.reason}: {link.subject}"
+        yield Mark(Place(""), UNREAD, message, strict, name)
 
 
 def words(link: Link) -> Iterator[str]:

@@ -38,8 +38,8 @@ _LOOK = {
 class Output:
     """How a command was asked to show its report.
 
-    `files` has the file of each rendering (`json`, `markdown`, `html`) that was asked for: a path,
-    or `-` for stdout, in place of the text; one of them at most. `verbose` adds seconds by phase,
+    `files` has the file of each form (`json`, `markdown`, ...) that was asked for: a path, or `-`
+    for stdout, in place of the text; one of them at most. `verbose` adds seconds by phase,
     `traceback` adds Python's own traceback to a fault.
     """
 
@@ -108,10 +108,20 @@ class Output:
             from verify.html import to_html
 
             return to_html(report)
+        if name in ("github", "gitlab"):
+            from verify import marks
+
+            return (marks.to_github if name == "github" else marks.to_gitlab)(report.marks)
         return reports.to_json(report, timings=self.verbose)
 
 
-_NAMES = {"json": "JSON report", "markdown": "Markdown report", "html": "page"}
+_NAMES = {
+    "json": "JSON report",
+    "markdown": "Markdown report",
+    "html": "page",
+    "github": "list of annotations",
+    "gitlab": "list of annotations",
+}
 
 
 def _unwritable(name: str, file: str, cause: str) -> Refusal:

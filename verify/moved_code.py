@@ -68,6 +68,7 @@ def _excerpt(text: Text, spans: list[tuple[int, int]], line: int) -> Excerpt:
     """The innermost statement that begins at a line; the line alone if none does."""
     begins = [(first, last) for first, last in spans if first <= line <= last]
     first, last = max(begins, default=(line, line))
+    first = min(first, len(text.lines) or 1)
     while first > 1 and text.lines[first - 2].lstrip().startswith("#"):
         first -= 1
     return Excerpt.of(text, first, last)

@@ -18,6 +18,8 @@ from verify.replay_report import hunk_finding
 from verify.report import Finding, Row, Style, counted, cut, outside_ascii
 from verify.review import Review
 
+# Kinds of findings beside the certificate's own.
+OTHER_FILE, HUNK, AUTHORED = "file", "residual", "authored"
 _MOST_HUNKS = 20  # of one file
 _LITERAL = "literal in the plan, since no rule derives it"
 
@@ -42,7 +44,7 @@ def _other_files(paths: list[str], base: GitTree, target: GitTree) -> Iterator[F
         state = "is new" if old is None else "is gone" if new is None else "changed"
         why = f"a file that is no Python {state}"
         if _binary(old) or _binary(new):
-            yield Finding("file", Place(path), f"{why}; it is binary")
+            yield Finding(OTHER_FILE, Place(path), f"{why}; it is binary")
             continue
         empty = Text(path, ())
         before, after = old_texts.get(path, empty), new_texts.get(path, empty)
@@ -57,7 +59,7 @@ def _other_files(paths: list[str], base: GitTree, target: GitTree) -> Iterator[F
             left_out = counted(len(changes) - _MOST_HUNKS, "more change")
             rows.append(Row.of("", (f"... {left_out}",)))
         line = changes[0].new_start + 1 if changes and new is not None else None
-        yield Finding("file", Place(path, line), why, tuple(rows))
+        yield Finding(OTHER_FILE, Place(path, line), why, tuple(rows))
 
 
 def _binary(entry: Entry | None) -> bool:
@@ -93,7 +95,7 @@ def _authored(done: Review, target: GitTree, texts: Texts) -> Iterator[Finding]:
         if not item.added:
             size = f"{counted(len(item.removed), 'line')} taken away"
         message = f"{item.kind}, {size}: {_LITERAL}{vouched}"
-        yield Finding("authored", Place(item.path, line), message, authored_rows(item))
+        yield Finding(AUTHORED, Place(item.path, line), message, authored_rows(item))
 
 
 def _is_listed(item: Authored, done: Review, texts: Texts) -> bool:

@@ -19,6 +19,7 @@ from unicodedata import east_asian_width
 from transforms.errors import Place, Refusal
 from verify.escape import foreign, visible
 from verify.exhibits import Excerpt, Figure, Sides
+from verify.marks import Mark
 
 SCHEMA = 1
 _MOST_LINES = 20
@@ -120,9 +121,10 @@ class Report:
 
     `headline` is the first line and says what was judged; `lead`, where there is one, follows it
     and says the result for whoever reads no further; `summary` are the last ones and say the result
-    in any case. `figure` is what moved as a picture. `data` is what the JSON adds for programs:
-    plain values, ordered where order means something and sorted elsewhere. `timings` (seconds by
-    phase) are shown only when asked for, since they differ from run to run.
+    in any case. `marks` are the places that a forge shows beside the code, `figure` is what moved
+    as a picture. `data` is what the JSON adds for programs: plain values, ordered where order means
+    something and sorted elsewhere. `timings` (seconds by phase) are shown only when asked for,
+    since they differ from run to run.
     """
 
     command: str
@@ -130,6 +132,7 @@ class Report:
     headline: str
     sections: tuple[Section, ...] = ()
     summary: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     timings: tuple[tuple[str, float], ...] = ()
     lead: tuple[str, ...] = ()
@@ -201,6 +204,7 @@ def refused(command: str, refusal: Refusal, *, untouched: bool = True) -> Report
         headline=f"refused ({refusal.kind})",
         sections=(Section("", (finding,)),),
         summary=(refusal.next_step, *(("Nothing was written.",) if untouched else ())),
+        marks=(Mark(finding.place, "refused", f"{refusal.cause} {refusal.next_step}"),),
         data={
             "refusal": {
                 "kind": refusal.kind,
@@ -226,6 +230,7 @@ def faulted(command: str, error: BaseException) -> Report:
             "This is a fault of Repot, not of your input.",
             "Please report it with the command line and what the command prints with --traceback.",
         ),
+        marks=(Mark(Place(""), "failed", cause),),
         data={"fault": {"error": type(error).__name__, "message": str(error)}},
     )
 
@@ -314,7 +319,7 @@ def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
         head.append(_piece(f"{':' if where else ''} {message}"))
     yield tuple(head)
     if finding.place.excerpt:
-        yield from _excerpt_lines(finding.place)
+        yield from excerpt_lines(finding.place)
     for row in finding.rows:
         if row.label:
             yield (_piece(f"    {row.label}", Style.QUIET),)
@@ -330,7 +335,7 @@ def _marker(style: Style) -> str:
     return {Style.ADDED: "+ ", Style.REMOVED: "- "}.get(style, "")
 
 
-def _excerpt_lines(place: Place) -> Iterator[tuple[Piece, ...]]:
+def excerpt_lines(place: Place) -> Iterator[tuple[Piece, ...]]:
     """Show the source line, and a caret under its column where that is known."""
     rows: Sequence[str] = (place.excerpt or "").rstrip("\r\n").split("\n")
     for offset, row in enumerate(rows):

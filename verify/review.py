@@ -15,11 +15,12 @@ from transforms.plan import Plan
 from transforms.tree import GitTree
 from verify.ancestry import Ancestry
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate
-from verify.certifying import certify_commits
+from verify.certifying import Range, certify_range
 from verify.inference.infer import infer
 from verify.judging import formatters_of
 from verify.moved_names import measure_move
 from verify.replay import Replay, replay
+from verify.workers import meanwhile
 
 NOTHING_MOVED = "nothing-moved"  # the kind of the refusal where there is no move at all
 
@@ -81,55 +82,39 @@ class Review:
 def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
     """Review a change; `plan` is replayed in place of one that is found.
 
-    Raises `Refusal` only for what keeps all of it from being judged.
+    Raises `Refusal` only for what keeps all of it from being judged. Blame is git's work, in
+    processes of its own, and the certificate has one too, while the plan is looked for.
     """
-    certificate: Future[Certificate] = Future()
-    with ThreadPoolExecutor(1) as pool:
+    with (
+        meanwhile(certify_range, Range.of(base, target)) as certificate,
+        ThreadPoolExecutor(1) as pool,
+    ):
         ancestry = pool.submit(_measured, base.again(), target.again(), certificate)
+        done, no_plan, text = None, None, ""
+        notes: tuple[str, ...] = ()
         try:
-            return _reviewed(base, target, plan, certificate, ancestry)
-        except BaseException as error:
-            if not certificate.done():
-                certificate.set_exception(error)
-            raise
-
-
-def _reviewed(
-    base: GitTree,
-    target: GitTree,
-    plan: Plan | None,
-    certificate: Future[Certificate],
-    ancestry: Future[Ancestry | Refusal],
-) -> Review:
-    done, no_plan, text = None, None, ""
-    notes: tuple[str, ...] = ()
-    try:
-        if plan is not None:
-            done = replay(plan, base, target, formatters_of(plan.formatters, base))
-        else:
-            found = infer(base, target)
-            certificate.set_result(found.certificate)
-            done, text, notes = found.replay, found.text, found.notes
-    except Refusal as refusal:
-        no_plan = refusal
-    if not certificate.done():
-        certificate.set_result(certify_commits(base, target))
-    return Review(
-        base.commit,
-        target.commit,
-        certificate.result(),
-        ancestry.result(),
-        done,
-        no_plan,
-        text,
-        notes,
-    )
+            if plan is not None:
+                done = replay(plan, base, target, formatters_of(plan.formatters, base))
+            else:
+                found = infer(base, target, certificate_of=certificate.result)
+                done, text, notes = found.replay, found.text, found.notes
+        except Refusal as refusal:
+            no_plan = refusal
+        return Review(
+            base.commit,
+            target.commit,
+            certificate.result(),
+            ancestry.result(),
+            done,
+            no_plan,
+            text,
+            notes,
+        )
 
 
 def _measured(
     base: GitTree, target: GitTree, certificate: Future[Certificate]
 ) -> Ancestry | Refusal:
-    """Blame is git's work, in processes of its own, while the plan is looked for."""
     try:
         return measure_move(base, target, certificate.result)
     except Refusal as refusal:

@@ -21,6 +21,7 @@ from verify.certificate import Moved
 from verify.certificate_report import (
     certificate_data,
     grouped,
+    marks,
     moved_finding,
     observed,
     residual_texts,
@@ -28,8 +29,9 @@ from verify.certificate_report import (
     verdict_line,
 )
 from verify.exhibits import Figure, Flow, Sides, Text
+from verify.marks import Mark
 from verify.moved_code import flows_of, moved_sides, texts_at
-from verify.reading import to_read
+from verify.reading import AUTHORED, HUNK, OTHER_FILE, to_read
 from verify.replay_report import PASS
 from verify.report import Finding, Report, Row, Section, Verdict, counted, listed, place_data
 from verify.review import Conclusion, Review
@@ -38,6 +40,11 @@ _VERDICTS = {
     Conclusion.CERTIFIED: Verdict.HOLDS,
     Conclusion.UNKNOWN: Verdict.UNJUDGED,
     Conclusion.NO_PLAN: Verdict.UNJUDGED,
+}
+_TITLES = {
+    OTHER_FILE: "no Python: nothing vouches for it",
+    HUNK: "in no plan",
+    AUTHORED: "literal in the plan",
 }
 _SCREEN = 78  # columns
 _MOST_FLOWS = 6
@@ -83,10 +90,20 @@ def reviewed(done: Review, base: GitTree, target: GitTree) -> Report:
         headline=f"{done.base[:_SHORT_ID]} .. {done.target[:_SHORT_ID]}",
         sections=tuple(section for section in sections if section.findings),
         summary=(*_figures(done), _reading_words(reading), _verdict_words(done)),
+        marks=tuple(_marks(done, reading)),
         data=_data(done, flows, reading),
         lead=(*lead, _reading_words(reading)),
         figure=_figure(done, flows) if flows else None,
     )
+
+
+def _marks(done: Review, reading: tuple[Finding, ...]) -> Iterator[Mark]:
+    """Places to read, beside the code. Text that is certified all the same is no error."""
+    yield from marks(done.certificate)
+    for item in reading:
+        if item.kind in _TITLES:
+            failing = item.kind != AUTHORED
+            yield Mark(item.place, _TITLES[item.kind], item.message, failing=failing)
 
 
 def _verdict_words(done: Review) -> str:

@@ -73,6 +73,18 @@ def _output(
         str | None,
         typer.Option("--html", metavar="FILE", help="The same as one self-contained page."),
     ] = None,
+    github: Annotated[
+        str | None,
+        typer.Option(
+            "--github", metavar="FILE", help="The places to read as GitHub's workflow commands."
+        ),
+    ] = None,
+    gitlab: Annotated[
+        str | None,
+        typer.Option(
+            "--gitlab", metavar="FILE", help="The places to read as GitLab's code quality report."
+        ),
+    ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Add the seconds that each phase took.")
     ] = False,
@@ -86,7 +98,7 @@ def _output(
     ] = False,
 ) -> Output:
     """Gather the options. Two reports never share a file, nor stdout."""
-    given = {"json": json, "markdown": markdown, "html": html}
+    given = {"json": json, "markdown": markdown, "html": html, "github": github, "gitlab": gitlab}
     files = {name: file for name, file in given.items() if file is not None}
     for (first, one), (second, other) in combinations(files.items(), 2):
         if one == other:

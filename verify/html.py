@@ -14,10 +14,9 @@ from itertools import groupby
 from xml.etree.ElementTree import Element
 
 from transforms.errors import Place
-from verify.escape import visible
 from verify.exhibits import Sides
 from verify.page.code import Line, Painter, block
-from verify.page.elements import Child, element, written
+from verify.page.elements import Child, element, one_line, written
 from verify.page.figure import picture
 from verify.report import Finding, Report, Row, Section, Style, Verdict, shortened
 
@@ -42,7 +41,7 @@ def to_html(report: Report) -> str:
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    title = shortened(visible(f"repot {report.command}: {report.headline}"), _TITLE)
+    title = shortened(one_line(f"repot {report.command}: {report.headline}"), _TITLE)
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -96,21 +95,21 @@ class _Page:
 
     def _verdict(self) -> Element:
         report = self.report
-        sentences = [shortened(visible(text)) for text in report.lead or report.summary]
+        sentences = [one_line(text) for text in report.lead or report.summary]
         title, *rest = sentences or [_WORDS[report.verdict]]
         return element(
             "section",
             element("p", _WORDS[report.verdict], class_="mark"),
             element("h1", title, id="verdict"),
             *(element("p", sentence) for sentence in rest),
-            element("p", element("code", shortened(visible(report.headline)))),
+            element("p", element("code", one_line(report.headline))),
             class_=f"verdict {report.verdict.value}",
             aria_labelledby="verdict",
         )
 
     def _section(self, index: int, section: Section) -> Element:
         name = f"s{index}"
-        title = element("h2", visible(section.title or "Details"), id=name)
+        title = element("h2", one_line(section.title or "Details"), id=name)
         content = list(self._content(section))
         if _is_folded(section):
             count = element("span", f" {len(section.findings):,}", class_="quiet")
@@ -132,7 +131,7 @@ class _Page:
         if len(section.findings) > len(shown):
             yield element("p", f"... {len(section.findings) - len(shown):,} more", class_="quiet")
         if section.total:
-            yield element("p", visible(section.total), class_="total")
+            yield element("p", one_line(section.total), class_="total")
 
     def _finding(self, finding: Finding) -> Element:
         if finding.sides is not None:
@@ -146,7 +145,7 @@ class _Page:
 
     def _excerpt(self, place: Place) -> Element:
         lines = self.painter.values([shortened(place.excerpt or "")], " ")
-        return block(lines, f"The line at {visible(str(place))}")
+        return block(lines, f"The line at {one_line(str(place))}")
 
     def _rows(self, finding: Finding) -> Iterator[Element]:
         """What belongs to a finding: code that goes and comes stands in one block."""
@@ -158,12 +157,12 @@ class _Page:
             lines: list[Line] = []
             for row in run:
                 if row.label and lines:
-                    yield block(lines, f"Code at {visible(str(finding.place))}")
+                    yield block(lines, f"Code at {one_line(str(finding.place))}")
                     lines = []
                 if row.label:
-                    yield element("p", visible(row.label), class_="label-of-row")
+                    yield element("p", one_line(row.label), class_="label-of-row")
                 lines += self._code(row)
-            yield block(lines, f"Code at {visible(str(finding.place))}")
+            yield block(lines, f"Code at {one_line(str(finding.place))}")
 
     def _code(self, row: Row) -> list[Line]:
         if row.excerpt is not None:
@@ -177,15 +176,15 @@ class _Page:
             ("Before", sides.old, before),
             ("After", sides.new, after),
         ):
-            at = f"{visible(excerpt.text.path)}:{excerpt.numbers[0] if excerpt.numbers else 1}"
+            at = f"{one_line(excerpt.text.path)}:{excerpt.numbers[0] if excerpt.numbers else 1}"
             caption = element("p", f"{what}: ", element("code", at), class_="quiet")
             columns.append(element("div", caption, block(lines, f"{what}, {at}")))
         return element(
             "details",
             element(
                 "summary",
-                f"{shortened(visible(finding.message), _TITLE)}; now at ",
-                element("code", visible(str(finding.place))),
+                shortened(one_line(finding.message), _TITLE),
+                element("span", "now at ", element("code", one_line(str(finding.place)))),
             ),
             element("div", *columns, class_="two"),
             class_="sides",
@@ -199,10 +198,10 @@ def _mark(row: Row) -> str:
 
 def _listed(row: Row) -> Iterator[Element]:
     if row.label:
-        yield element("p", visible(row.label), class_="label-of-row")
+        yield element("p", one_line(row.label), class_="label-of-row")
     shown = row.values[:_MOST_VALUES]
     items = [
-        element("li", shortened(visible(text)), class_="bad" if style is Style.BAD else None)
+        element("li", one_line(text), class_="bad" if style is Style.BAD else None)
         for text, style in shown
     ]
     if len(row.values) > len(shown):
@@ -213,11 +212,11 @@ def _listed(row: Row) -> Iterator[Element]:
 
 def _head(finding: Finding) -> Iterator[Child]:
     """The line of a finding: where, what, and how much."""
-    where = visible(str(finding.place))
+    where = one_line(str(finding.place))
     if where:
         yield element("code", where, class_="place")
     if finding.message:
-        yield f"{' ' if where else ''}{shortened(visible(finding.message), 1_000)}"
+        yield f"{' ' if where else ''}{one_line(finding.message)}"
     if finding.share is not None:
         yield _share(*finding.share)
 
@@ -270,7 +269,7 @@ def _navigation(sections: list[Section]) -> Element | None:
     items = []
     for index, section in enumerate(sections, 1):
         count = "" if section.drawn else f" ({len(section.findings):,})"
-        link = element("a", visible(section.title or "Details"), href=f"#s{index}")
+        link = element("a", one_line(section.title or "Details"), href=f"#s{index}")
         items.append(element("li", link, count))
     return element("nav", element("ul", *items), aria_label="On this page")
 
@@ -278,6 +277,6 @@ def _navigation(sections: list[Section]) -> Element | None:
 def _closing(summary: tuple[str, ...]) -> list[Element]:
     if not summary:
         return []
-    sentences = [element("p", shortened(visible(text))) for text in summary]
+    sentences = [element("p", one_line(text)) for text in summary]
     title = element("h2", "In sum", id="sum")
     return [element("section", title, *sentences, aria_labelledby="sum")]

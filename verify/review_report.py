@@ -128,7 +128,7 @@ def _replay_words(done: Review) -> str:
     outcome = done.replay.outcome
     if done.replay.reproduces:
         files = counted(len(outcome.changes), "file")
-        return f"Replay: all {files} byte for byte; {authored_words(outcome)}."
+        return f"Replay: a plan gives {files} byte for byte; {authored_words(outcome)}."
     left = counted(len(done.replay.hunks), "hunk")
     return f"Replay: {left} of {counted(done.replay.changed, 'file')} left over by the plan."
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from xml.etree.ElementTree import Element
 
 from transforms.diff import CONTEXT, edits
@@ -44,55 +44,67 @@ class Line:
     spans: Spans
 
 
+class _Coloured:
+    """The lines of one file as spans, coloured only as far down as they are asked for."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+        self._done: list[Spans] = []
+        self._coming = _lexed("\n".join(text.lines)) if _is_code(text) else iter(())
+
+    def line(self, number: int) -> Spans:
+        """Give a line by its 1-based number: coloured, if that leaves its text as it is."""
+        self._done += islice(self._coming, max(0, number - len(self._done)))
+        line = self._text.lines[number - 1]
+        spans = self._done[number - 1] if number <= len(self._done) else ()
+        if len(line) > _LONGEST or "".join(piece for _, piece in spans) != line:
+            return (("", _shortened(line)),)
+        return spans
+
+
 class Painter:
     """Colours code; each file once. It also keeps account of how much the page holds by now."""
 
     def __init__(self) -> None:
-        self._known: dict[Text, list[Spans]] = {}
+        self._known: dict[Text, _Coloured] = {}
         self._room = _MOST_ROWS
 
     def lines(self, excerpt: Excerpt, mark: str = " ") -> list[Line]:
         """Give the lines of an excerpt, each with its mark."""
-        coloured = self._coloured(excerpt.text)
-        return [Line(mark, number, coloured[number - 1]) for number in excerpt.numbers]
+        if excerpt.text not in self._known:
+            self._known[excerpt.text] = _Coloured(excerpt.text)
+        coloured = self._known[excerpt.text]
+        return [Line(mark, number, coloured.line(number)) for number in excerpt.numbers]
 
     def values(self, values: Iterable[str], mark: str) -> list[Line]:
         """Give lines that are known by their text alone."""
         rows = tuple(row for value in values for row in value.split("\n"))
-        return [Line(mark, None, spans) for spans in self._coloured(Text("fragment.py", rows))]
-
-    def _coloured(self, text: Text) -> list[Spans]:
-        if text not in self._known:
-            self._known[text] = _colour(text)
-        return self._known[text]
+        coloured = _Coloured(Text("fragment.py", rows))
+        return [Line(mark, None, coloured.line(number)) for number in range(1, len(rows) + 1)]
 
     def sides(self, sides: Sides) -> tuple[list[Line], list[Line]]:
         """Give both sides, a line beside its counterpart; what is the same and long is cut."""
-        old, new = self.lines(sides.old), self.lines(sides.new)
-        if sides.alike:
+        new = self.lines(sides.new)
+        if sides.alike:  # one side is coloured for both: the old file is often the larger
+            numbers = zip(sides.old.numbers, new, strict=True)
+            old = [replace(line, number=number) for number, line in numbers]
             pairs = list(zip(old, new, strict=True))
             if len(pairs) > _MOST_ALIKE:
                 pairs = _folded(pairs, *_ENDS)
         else:
-            pairs = list(_aligned(old, new, sides))
+            pairs = list(_aligned(self.lines(sides.old), new, sides))
         if len(pairs) > self._room:
             pairs = [*pairs[: self._room], *_remark(len(pairs) - self._room, "left out")]
         self._room = max(0, self._room - len(pairs))
         return [left for left, _ in pairs], [right for _, right in pairs]
 
 
-def _colour(text: Text) -> list[Spans]:
-    """Colour a file line by line, if it is Python and of a sane size."""
-    plain: list[Spans] = [(("", _shortened(line)),) for line in text.lines]
-    size = sum(map(len, text.lines))
+def _is_code(text: Text) -> bool:
+    """Whether a file is Python, and of a size that somebody may have written."""
     longest = max(map(len, text.lines), default=0)
-    if not text.path.endswith((".py", ".pyi")) or size > _MOST_COLOURED:
-        return plain
-    if longest > _LONGEST_COLOURED:
-        return plain
-    coloured = list(_lexed("\n".join(text.lines)))
-    same = ["".join(piece for _, piece in spans) for spans in coloured] == list(text.lines)
-    return list(map(_cut_spans, coloured)) if same else plain
+    size = sum(map(len, text.lines))
+    is_sane = size <= _MOST_COLOURED and longest <= _LONGEST_COLOURED
+    return text.path.endswith((".py", ".pyi")) and is_sane
 
 
 def _lexed(code: str) -> Iterator[Spans]:
@@ -121,11 +133,6 @@ def _merged(pieces: list[tuple[str, str]]) -> Spans:
     runs = groupby(pieces, key=lambda piece: piece[0])
     joined = ((name, "".join(text for _, text in run)) for name, run in runs)
     return tuple((name, text) for name, text in joined if text)
-
-
-def _cut_spans(spans: Spans) -> Spans:
-    whole = "".join(text for _, text in spans)
-    return spans if len(whole) <= _LONGEST else (("", _shortened(whole)),)
 
 
 def _shortened(line: str) -> str:

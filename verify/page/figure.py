@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from math import sqrt
 from xml.etree.ElementTree import Element
 
-from verify.escape import visible
 from verify.exhibits import Figure, Flow
-from verify.page.elements import Child, element
+from verify.page.elements import Child, element, one_line
 from verify.report import counted, width
 
 _WIDTH, _BOX, _EDGE = 960, 330, 8  # pixels of the picture, of a box, of its margin
@@ -57,8 +56,8 @@ def _table(flows: Sequence[Flow]) -> Element:
     rows = [
         element(
             "tr",
-            element("td", element("code", visible(flow.source))),
-            element("td", element("code", visible(flow.destination))),
+            element("td", element("code", one_line(flow.source))),
+            element("td", element("code", one_line(flow.destination))),
             element("td", f"{len(flow.symbols):,}", class_="number"),
             element("td", f"{flow.lines:,}", class_="number"),
         )
@@ -112,8 +111,8 @@ def _drawing(flows: Sequence[Flow], figure: Figure) -> Element:
 
 def _words(flow: Flow) -> str:
     return (
-        f"{counted(len(flow.symbols), 'symbol')} from {visible(flow.source)} "
-        f"to {visible(flow.destination)}"
+        f"{counted(len(flow.symbols), 'symbol')} from {one_line(flow.source)} "
+        f"to {one_line(flow.destination)}"
     )
 
 
@@ -207,21 +206,21 @@ def _callers(callers: tuple[str, str], above: int, top: int) -> list[Child]:
     return [
         element("path", d=line, class_="use"),
         element("rect", **size, class_="box use"),
-        element("text", callers[0], x=left + 12, y=top + 22, class_="file"),
+        element("text", _head(callers[0]), x=left + 12, y=top + 22, class_="file"),
         element("text", _head(callers[1]), x=left + 12, y=top + 42, class_="row"),
     ]
 
 
 def _head(text: str) -> str:
     """As much of the beginning as a box is wide."""
-    shown = visible(text[: 2 * _LETTERS])
+    shown = one_line(text[: 2 * _LETTERS])
     kept = _fitting(shown)
     return shown if kept == len(shown) and len(text) <= 2 * _LETTERS else f"{shown[:kept]}..."
 
 
 def _tail(text: str) -> str:
     """As much of the end: of a path it tells more."""
-    shown = visible(text[-2 * _LETTERS :])
+    shown = one_line(text[-2 * _LETTERS :])
     kept = _fitting(shown[::-1])
     whole = kept == len(shown) and len(text) <= 2 * _LETTERS
     return shown if whole else f"...{shown[len(shown) - kept :]}"

@@ -5,14 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from transforms.errors import Place
-from verify.chain import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot
+from transforms.tree import GitTree
+from verify.chain import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot, judge_chain
 from verify.marks import Mark
+from verify.ranges import open_range
 from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
+from verify.verdict_cache import VerdictCache
 
 _MOST_SPOTS = 8
 _TITLES = {"differs at": "not what the plan gives", "to read": "not part of the move"}
+
+
+def judge_range(
+    repo: Path,
+    base: str,
+    head: str,
+    *,
+    jobs: int = 0,
+    strict: bool = False,
+    cache: VerdictCache | None = None,
+) -> Report:
+    """Judge the commits that lead from `base` to `head`, and report them. Raises `Refusal`."""
+    if GitTree(repo, base).commit == GitTree(repo, head).commit:
+        return empty_chain(base, head)
+    before, after = open_range(repo, base, head)
+    links = judge_chain(repo, before, after, jobs=jobs, cache=cache)
+    if cache is not None:
+        cache.prune()
+    return chained(before.commit, after.commit, links, strict=strict)
 
 
 def chained(base: str, head: str, links: tuple[Link, ...], *, strict: bool) -> Report:

@@ -54,19 +54,11 @@ def chain(
 
 
 def _run(commits: str, repo: Path, jobs: int, *, strict: bool, cache: bool) -> Report:
-    from transforms.tree import GitTree
-    from verify.chain import judge_chain
-    from verify.chain_report import chained, empty_chain
-    from verify.ranges import open_range, parse_range
+    from verify.chain_report import judge_range
+    from verify.ranges import parse_range
     from verify.verdict_cache import VerdictCache
 
     base, head = parse_range(commits)
-    if GitTree(repo, base).commit == GitTree(repo, head).commit:
-        return empty_chain(base, head)
-    before, after = open_range(repo, base, head)
-    kept = VerdictCache() if cache else None
     with console.progress("judging"):
-        links = judge_chain(repo, before, after, jobs=jobs, cache=kept)
-    if kept is not None:
-        kept.prune()
-    return chained(before.commit, after.commit, links, strict=strict)
+        kept = VerdictCache() if cache else None
+        return judge_range(repo, base, head, jobs=jobs, strict=strict, cache=kept)

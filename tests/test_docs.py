@@ -246,8 +246,13 @@ class TestFormatters:
             assert stated[project] == f"{min(known(project), key=order)} and newer"
 
 
-def test_the_page_on_judging_shows_what_is_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("name", "count"), [("judging.md", 5), ("reviewing.md", 2)])
+def test_the_pages_of_the_judge_show_what_is_printed(
+    name: str,
+    count: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     history = History(tmp_path / "repo")
     fixed = {**AFTER, "till.py": AFTER["till.py"].replace("Money, pay)", "pay)")}
@@ -262,7 +267,7 @@ def test_the_page_on_judging_shows_what_is_printed(
         history.git("tag", tag)
     monkeypatch.chdir(history.folder)
     monkeypatch.setenv("REPOT_CACHE", str(tmp_path / "cache"))
-    page = (ROOT / "docs" / "judging.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     consoles = [fence for fence in fences(page) if fence.language == "console"]
     for fence in consoles:
         for command, wanted in commands(fence.text):
@@ -270,7 +275,7 @@ def test_the_page_on_judging_shows_what_is_printed(
             cli.run([*arguments, "--jobs", "1"] if arguments[0] == "chain" else arguments)
             output = capfd.readouterr().out
             assert is_printed(wanted, output), f"{fence.line}: {command}\n{output}"
-    assert len(consoles) == 5
+    assert len(consoles) == count
 
 
 class TestReadme:

@@ -59,17 +59,14 @@ def _sections(done: Replay) -> tuple[Section, ...]:
         if (strange := outside_ascii(path, ""))
     )
     return (
-        _residual(done.hunks),
+        Section("Residual", tuple(map(hunk_finding, done.hunks))),
         authored_section(done.outcome),
         Section("Written to, and named in characters outside ASCII", paths),
     )
 
 
-def _residual(hunks: tuple[Hunk, ...]) -> Section:
-    return Section("Residual", tuple(map(_finding, hunks)))
-
-
-def _finding(hunk: Hunk) -> Finding:
+def hunk_finding(hunk: Hunk) -> Finding:
+    """A stretch of lines that differs, with both sides of it."""
     rows = []
     if hunk.missing:
         rows.append(Row.of("the plan gives", cut(hunk.missing), Style.REMOVED))

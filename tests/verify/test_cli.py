@@ -463,7 +463,7 @@ class TestJson:
         code, out, _ = run("apply", "../plan.toml", *wanted)
         assert code == 0
         assert "repot apply" in out
-        assert "<pre>repot apply" in (repo.parent / "page.html").read_text()
+        assert "<title>repot apply: " in (repo.parent / "page.html").read_text()
         assert json.loads((repo.parent / "report.json").read_text())["exit_code"] == 0
 
     @pytest.mark.parametrize(

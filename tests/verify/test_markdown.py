@@ -272,3 +272,12 @@ class TestPage:
         page = to_markdown(Report("certify", Verdict.HOLDS, "a", (section, section)))
         assert page.count("<details><summary>Moved (11)</summary>") == 1
         assert page.index("### Moved") < page.index("<details>")
+
+    def test_what_is_listed_to_be_looked_up_is_folded(self) -> None:
+        findings = (Finding("k", Place("a.py", 1), "m"),)
+        aside = Section("Derived", findings, aside=True)
+        page = to_markdown(
+            Report("certify", Verdict.HOLDS, "a", (Section("Moved", findings), aside))
+        )
+        assert "### Moved" in page
+        assert "<details><summary>Derived (1)</summary>" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -35,8 +36,16 @@ class Inferred:
     left: tuple[str, ...]
 
 
-def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
-    """Find the plan. Raises `Refusal` where nothing moved."""
+def infer(
+    base: GitTree,
+    target: GitTree,
+    title: str = "",
+    certificate_of: Callable[[], Certificate] | None = None,
+) -> Inferred:
+    """Find the plan. Raises `Refusal` where nothing moved.
+
+    `certificate_of` gives the change's certificate where somebody else makes one.
+    """
     evidence = gather(base, target)
     if not evidence.moved:
         raise Refusal(
@@ -44,7 +53,7 @@ def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
             "No top-level name left one Python file for another in this range.",
             next_step="Look at it with `repot certify`, or choose another range.",
         )
-    certificate = certify_commits(base, target)
+    certificate = certificate_of() if certificate_of else certify_commits(base, target)
     draft = Draft(base, target, evidence, certificate)
     formatters = cache(partial(formatters_of, base=base))  # the repository's are looked up once
     search = Search(draft, evidence, formatters)

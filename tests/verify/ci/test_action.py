@@ -80,7 +80,7 @@ class TestRun:
         assert page == runner.summary()
         assert page.startswith("## repot chain: ✅ it holds")
         assert json.loads(Path(outputs["json"]).read_text())["verdict"] == "holds"
-        assert "<pre>" in Path(outputs["html"]).read_text()
+        assert "It holds" in Path(outputs["html"]).read_text()
         assert "::error" not in capsys.readouterr().out
 
     def test_one_altered_line_is_red_and_annotated(

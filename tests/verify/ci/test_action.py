@@ -240,7 +240,7 @@ def test_the_whole_step_installs_by_hash_and_runs_nothing_of_the_workspace(
     runner.history.commit({**AFTER, "shop/money.py": ALTERED, PLAN_PATH: PLAN, **files}, CLAIM)
     runner.history.git("config", "core.fsmonitor", "touch RAN")
     environment = {
-        **runner.environment(pull_request(runner)),
+        **runner.environment(pull_request(runner), jobs="2"),
         "GITHUB_ACTION_PATH": str(ROOT),
         "REPOT_PYTHON": sys.executable,
         "PYTHONPATH": str(runner.history.folder),

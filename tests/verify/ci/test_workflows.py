@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from verify.ci.start import ROOT
 
 OWN = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -148,6 +152,36 @@ class TestGitlab:
     def test_its_script_is_sound_shell(self) -> None:
         script = "\n".join(self.JOB["script"]).encode()
         assert subprocess.run(["sh", "-n"], input=script, check=False).returncode == 0
+
+    @pytest.mark.registry
+    def test_it_runs_as_shown(self, tmp_path: Path) -> None:
+        history = History(tmp_path / "clone")
+        common = {PLAN_PATH: PLAN, "venv.py": "raise SystemExit(9)\n"}
+        base = history.commit({**BEFORE, **common}, "Plan")
+        money = AFTER["shop/money.py"].replace("Decimal(1)", "Decimal(2)")
+        claim = f"Move Money\n\nMechanical-Move: {PLAN_PATH}"
+        head = history.commit({**AFTER, "shop/money.py": money, **common}, claim)
+        asked = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+        printed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        given = {
+            **self.JOB["variables"],
+            "REPOT_URL": str(ROOT),
+            "REPOT_COMMIT": printed.strip(),
+            "REPOT_CACHE": str(tmp_path / "cache"),
+            "CI_PROJECT_DIR": str(history.folder),
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
+            "CI_COMMIT_SHA": head,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
+        script = "set -e\n" + "\n".join(self.JOB["script"]).replace("cd /tmp", f"cd {tmp_path}")
+        done = subprocess.run(
+            ["sh"], input=script.encode(), env={**os.environ, **given}, check=False
+        )
+        assert done.returncode == 1
+        report = json.loads((history.folder / "gl-code-quality-report.json").read_bytes())
+        places = [(item["location"]["path"], item["severity"]) for item in report]
+        assert places == [("shop/money.py", "major")]
+        assert (history.folder / "repot.html").stat().st_size > 1000
 
 
 def test_the_example_for_pre_commit_names_the_hook() -> None:

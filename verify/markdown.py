@@ -34,10 +34,10 @@ _SPAN = 200  # characters at each end of a code span
 _TICKS = 8  # a renderer may know no longer run of backticks
 
 _HEADS = {
-    Verdict.HOLDS: "✅ it holds",
-    Verdict.DIFFERS: "❌ it differs",
-    Verdict.UNJUDGED: "❔ it could not be judged",
-    Verdict.FAULT: "💥 Repot failed",
+    Verdict.HOLDS: "✓ it holds",
+    Verdict.DIFFERS: "✗ it differs",
+    Verdict.UNJUDGED: "? it could not be judged",
+    Verdict.FAULT: "! Repot failed",
 }
 
 _COMMITS = {"chain": "commits", "series": "steps"}  # where a report's data lists its commits
@@ -122,7 +122,7 @@ def _commit(link: Mapping[str, Any]) -> tuple[str, ...]:
     said = f"{link['verdict']}: {link['reason']}"
     if link["lines"]:
         said += f"; {link['traced']:,} of {link['lines']:,} lines traced past the move"
-    mark = "❌" if link["red"] else {"proved": "✅", "certified": "✅"}.get(link["verdict"], "")
+    mark = "✗" if link["red"] else {"proved": "✓", "certified": "✓"}.get(link["verdict"], "")
     return mark, code(link["commit"][:12]), code(link["subject"]), words(said)
 
 

@@ -248,7 +248,11 @@ class TestFormatters:
 
 @pytest.mark.parametrize(("name", "count"), [("judging.md", 5), ("reviewing.md", 2)])
 def test_the_pages_of_the_judge_show_what_is_printed(
-    name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    name: str,
+    count: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     history = History(tmp_path / "repo")
     fixed = {**AFTER, "till.py": AFTER["till.py"].replace("Money, pay)", "pay)")}

@@ -33,7 +33,7 @@ from verify.marks import Mark
 from verify.moved_code import flows_of, moved_sides, texts_at
 from verify.reading import AUTHORED, HUNK, OTHER_FILE, to_read
 from verify.replay_report import PASS
-from verify.report import Finding, Report, Row, Section, Verdict, counted, listed, place_data
+from verify.report import Finding, Report, Row, Section, Verdict, counted, place_data
 from verify.review import Conclusion, Review
 
 _VERDICTS = {
@@ -49,6 +49,7 @@ _TITLES = {
 _SCREEN = 78  # columns
 _MOST_FLOWS = 6
 _MOST_ROWS = 2  # of names, for one flow
+_MOST_KINDS = 4  # of callers' edits, in the picture
 _SHORT_ID = 12
 
 
@@ -245,11 +246,13 @@ def _why_no_plan(refusal: Refusal) -> Section:
 
 def _figure(done: Review, flows: tuple[Flow, ...]) -> Figure:
     created = {item.path for item in done.certificate.observables if item.what == "a module is new"}
-    callers = None
+    callers: tuple[str, ...] = ()
     if done.replay is not None and done.replay.outcome.callers:
         found = done.replay.outcome.callers
         kinds = Counter(edit.kind for caller in found for edit in caller.edits)
-        callers = counted(len(found), "caller"), listed(kinds)
+        ranked = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+        rows = [f"{number:,} {kind}" for kind, number in ranked[:_MOST_KINDS]]
+        callers = (counted(len(found), "caller"), *rows)
     return Figure(flows, frozenset(created), callers)
 
 

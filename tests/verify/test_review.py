@@ -88,6 +88,24 @@ def test_another_file_is_shown_line_by_line(history: History, run: Run) -> None:
     assert part == ("  notes.txt:1: a file that is no Python is new\n      + Money moved.")
 
 
+def test_literal_text_that_changes_no_meaning_is_shown_and_no_residual(
+    history: History, run: Run
+) -> None:
+    name = "shop/money.py"
+    spaced = AFTER[name].replace(
+        "cent = decimal.Decimal(1)", "cent = (\n        decimal.Decimal(1)\n    )"
+    )
+    code, out, _ = run(change(history, BEFORE, {**AFTER, name: spaced}))
+    assert code == 0
+    assert "Replay: a plan gives 3 files byte for byte; 3 authored lines." in out
+    part = out.partition("\nTo read\n")[2].partition("\n\n")[0]
+    assert part.startswith(
+        "  shop/money.py:5: edit, 3 authored lines: literal in the plan, since no rule derives it; "
+        "certified all the same\n"
+    )
+    assert "      +     cent = (" in part
+
+
 def test_a_file_that_is_binary_is_named(history: History, run: Run) -> None:
     _, out, _ = run(change(history, BEFORE, {**AFTER, "x.bin": "a\0b"}))
     assert "  x.bin: a file that is no Python is new; it is binary\n" in out

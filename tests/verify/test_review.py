@@ -47,8 +47,19 @@ def change(history: History, before: Files, after: Files) -> str:
 
 CASES = {
     "a move and nothing else": (BEFORE, AFTER, 0, "CERTIFIED: nothing but the move"),
-    "a move with an edit": (BEFORE, EDITED, 1, "RESIDUAL: 1 place not part of the move"),
+    "a move with an edit": (
+        BEFORE,
+        EDITED,
+        1,
+        "RESIDUAL: 1 place not part of the move; all else is.",
+    ),
     "a move with another file": (BEFORE, NOTED, 1, "CERTIFIED in Python; 1 other file changed"),
+    "a move with an edit and another file": (
+        BEFORE,
+        {**EDITED, "notes.txt": "Money moved.\n"},
+        1,
+        "RESIDUAL: 1 place not part of the move, 1 file no Python.",
+    ),
     "no move at all": (BEFORE, {**BEFORE, "till.py": "print()\n"}, 1, "NO MOVE"),
     "nothing but prose": ({**BEFORE, "a.md": "a\n"}, {**BEFORE, "a.md": "b\n"}, 1, "NO MOVE"),
 }

@@ -58,9 +58,9 @@ def sections(certificate: Certificate, texts: Texts) -> Iterable[Section]:
     """The findings: what to read first, what is listed last."""
     yield Section("Residual: not part of the move", residual_findings(certificate, texts))
     yield Section("Unknown: cannot be judged", unknown_findings(certificate))
-    yield Section("Moved", tuple(map(moved_finding, certificate.moved)))
-    yield Section("Copied", tuple(map(moved_finding, certificate.copies)))
-    yield Section("Derived", tuple(map(moved_finding, certificate.derived)))
+    yield Section("Moved", tuple(map(moved_finding, certificate.moved)), aside=True)
+    yield Section("Copied", tuple(map(moved_finding, certificate.copies)), aside=True)
+    yield Section("Derived", tuple(map(moved_finding, certificate.derived)), aside=True)
     yield observed(certificate)
 
 

@@ -65,10 +65,10 @@ class Flow:
 class Figure:
     """A move as a picture.
 
-    `created` are the destinations that are new; `callers` who imports from them: how many, and of
-    which kinds. `None` where that is not known.
+    `created` are the destinations that are new; `callers` who imports from them: how many, then a
+    line for each kind. Empty where that is not known.
     """
 
     flows: tuple[Flow, ...]
     created: frozenset[str]
-    callers: tuple[str, str] | None = None
+    callers: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from itertools import groupby
@@ -30,6 +31,7 @@ _MOST_FINDINGS = 1_000  # of one section
 _MOST_VALUES = 400  # of one row
 _ASIDE = 12  # findings of a section that is listed to be looked up, before it is folded
 _TITLE = 200  # characters
+_VERDICT = re.compile(r"[A-Z]{3,}\b")  # a sentence that is one begins so: `GREEN: ...`
 _MARKS = {Style.ADDED: "+", Style.REMOVED: "-"}
 
 
@@ -96,6 +98,7 @@ class _Page:
     def _verdict(self) -> Element:
         report = self.report
         sentences = [one_line(text) for text in report.lead or report.summary]
+        sentences.sort(key=lambda sentence: not _VERDICT.match(sentence))
         title, *rest = sentences or [_WORDS[report.verdict]]
         return element(
             "section",
@@ -117,9 +120,15 @@ class _Page:
                 "details", element("summary", title, count), *content, class_="part"
             )
         else:
-            whole = element("section", title, *content, class_=_section_class(section))
+            whole = element("section", title, *content, class_=self._section_class(section))
         whole.set("aria-labelledby", name)
         return whole
+
+    def _section_class(self, section: Section) -> str:
+        """Tell code that is to be read from what is merely listed."""
+        listed = section.aside or section.drawn or self.report.verdict is Verdict.HOLDS
+        has_code = any(_mark(row) for finding in section.findings for row in finding.rows)
+        return "section" if listed or not has_code else "section read"
 
     def _content(self, section: Section) -> Iterator[Element]:
         if section.drawn and self.report.figure is not None:
@@ -167,7 +176,10 @@ class _Page:
     def _code(self, row: Row) -> list[Line]:
         if row.excerpt is not None:
             return self.painter.lines(row.excerpt, _mark(row))
-        return self.painter.values([text for text, _ in row.values], _mark(row))
+        lines: list[Line] = []
+        for style, run in groupby(row.values, key=lambda value: value[1]):
+            lines += self.painter.values([text for text, _ in run], _MARKS.get(style, " "))
+        return lines
 
     def _sides(self, finding: Finding, sides: Sides) -> Element:
         before, after = self.painter.sides(sides)
@@ -192,7 +204,7 @@ class _Page:
 
 
 def _mark(row: Row) -> str:
-    """The sign of a row of code; empty for any other."""
+    """The sign that a row of code begins with; empty for any other."""
     return _MARKS.get(row.values[0][1], "") if row.values else ""
 
 
@@ -242,10 +254,6 @@ def _ordered(sections: tuple[Section, ...]) -> list[Section]:
     others = [section for section in sections if not section.drawn]
     first = [section for section in others if not section.aside]
     return [*first, *drawn, *(section for section in others if section.aside)]
-
-
-def _section_class(section: Section) -> str:
-    return "section" if section.aside or section.drawn else "section read"
 
 
 def _is_folded(section: Section) -> bool:

@@ -17,7 +17,7 @@ from verify.apply_report import (
     notes_section,
 )
 from verify.authored_report import authored_data, authored_section, authored_words
-from verify.certificate import Moved
+from verify.certificate import CERTIFIED, Certificate, Moved
 from verify.certificate_report import (
     certificate_data,
     grouped,
@@ -32,8 +32,9 @@ from verify.exhibits import Figure, Flow, Sides, Text
 from verify.marks import Mark
 from verify.moved_code import flows_of, moved_sides, texts_at
 from verify.reading import AUTHORED, HUNK, OTHER_FILE, to_read
-from verify.replay_report import PASS
-from verify.report import Finding, Report, Row, Section, Verdict, counted, listed, place_data
+from verify.replay import Replay
+from verify.replay_report import PASS, hunk_finding
+from verify.report import Finding, Report, Row, Section, Verdict, counted, place_data
 from verify.review import Conclusion, Review
 
 _VERDICTS = {
@@ -49,6 +50,7 @@ _TITLES = {
 _SCREEN = 78  # columns
 _MOST_FLOWS = 6
 _MOST_ROWS = 2  # of names, for one flow
+_MOST_KINDS = 4  # of callers' edits, in the picture
 _SHORT_ID = 12
 
 
@@ -108,18 +110,29 @@ def _marks(done: Review, reading: tuple[Finding, ...]) -> Iterator[Mark]:
 
 def _verdict_words(done: Review) -> str:
     """The verdict in one sentence; its first word is enough."""
-    places = sum(1 for _ in grouped(done.certificate.residuals))
+    if done.conclusion is Conclusion.RESIDUAL:
+        return _residual_words(done)
     words = {
         Conclusion.CERTIFIED: "CERTIFIED: nothing but the move, and a plan gives every byte of it.",
         Conclusion.NO_MOVE: "NO MOVE: nothing left one file for another; read it as any change.",
-        Conclusion.RESIDUAL: f"RESIDUAL: {counted(places, 'place')} not part of the move; all "
-        "else is.",
         Conclusion.OTHER_FILES: "CERTIFIED in Python; "
         f"{counted(len(done.other_files), 'other file')} changed, for which nothing vouches.",
         Conclusion.NO_PLAN: "CERTIFIED: nothing but the move; but no plan, so no replay.",
         Conclusion.NOT_REPLAYED: "CERTIFIED: no statement changed; but its plan leaves bytes over.",
     }
     return words.get(done.conclusion) or verdict_line(done.certificate)
+
+
+def _residual_words(done: Review) -> str:
+    """Count what is not part of the move. That all else is can be said only if all was judged."""
+    places = sum(1 for _ in grouped(done.certificate.residuals))
+    words = f"RESIDUAL: {counted(places, 'place')} not part of the move"
+    unknown, others = len(done.certificate.unknowns), len(done.other_files)
+    if unknown:
+        words += f", {unknown:,} not judged"
+    if others:
+        words += f", {counted(others, 'file')} no Python"
+    return f"{words}." if unknown or others else f"{words}; all else is."
 
 
 def _replay_words(done: Review) -> str:
@@ -218,6 +231,7 @@ def _rest(done: Review, found: Code) -> Iterator[Section]:
         yield replace(authored_section(outcome), aside=True)
         yield formatters_section(outcome)
         yield notes_section(outcome)
+        yield _left_over(done.replay, done.certificate)
     yield Section(
         "Not certain in the plan",
         tuple(Finding("ambiguous", Place(""), note) for note in done.notes),
@@ -225,6 +239,12 @@ def _rest(done: Review, found: Code) -> Iterator[Section]:
     )
     if done.no_plan is not None:
         yield _why_no_plan(done.no_plan)
+
+
+def _left_over(replay: Replay, certificate: Certificate) -> Section:
+    """What the plan does not give, where the residuals are to be read and not this."""
+    hunks = () if certificate.verdict == CERTIFIED else replay.hunks
+    return Section("Not given by the plan", tuple(map(hunk_finding, hunks)), aside=True)
 
 
 def _with_sides(item: Moved, sides: Sides | None) -> Finding:
@@ -245,11 +265,13 @@ def _why_no_plan(refusal: Refusal) -> Section:
 
 def _figure(done: Review, flows: tuple[Flow, ...]) -> Figure:
     created = {item.path for item in done.certificate.observables if item.what == "a module is new"}
-    callers = None
+    callers: tuple[str, ...] = ()
     if done.replay is not None and done.replay.outcome.callers:
         found = done.replay.outcome.callers
         kinds = Counter(edit.kind for caller in found for edit in caller.edits)
-        callers = counted(len(found), "caller"), listed(kinds)
+        ranked = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+        rows = [f"{number:,} {kind}" for kind, number in ranked[:_MOST_KINDS]]
+        callers = (counted(len(found), "caller"), *rows)
     return Figure(flows, frozenset(created), callers)
 
 

@@ -47,8 +47,19 @@ def change(history: History, before: Files, after: Files) -> str:
 
 CASES = {
     "a move and nothing else": (BEFORE, AFTER, 0, "CERTIFIED: nothing but the move"),
-    "a move with an edit": (BEFORE, EDITED, 1, "RESIDUAL: 1 place not part of the move"),
+    "a move with an edit": (
+        BEFORE,
+        EDITED,
+        1,
+        "RESIDUAL: 1 place not part of the move; all else is.",
+    ),
     "a move with another file": (BEFORE, NOTED, 1, "CERTIFIED in Python; 1 other file changed"),
+    "a move with an edit and another file": (
+        BEFORE,
+        {**EDITED, "notes.txt": "Money moved.\n"},
+        1,
+        "RESIDUAL: 1 place not part of the move, 1 file no Python.",
+    ),
     "no move at all": (BEFORE, {**BEFORE, "till.py": "print()\n"}, 1, "NO MOVE"),
     "nothing but prose": ({**BEFORE, "a.md": "a\n"}, {**BEFORE, "a.md": "b\n"}, 1, "NO MOVE"),
 }
@@ -86,6 +97,27 @@ def test_another_file_is_shown_line_by_line(history: History, run: Run) -> None:
     _, out, _ = run(change(history, BEFORE, NOTED))
     part = out.partition("\nTo read\n")[2].partition("\n\n")[0]
     assert part == ("  notes.txt:1: a file that is no Python is new\n      + Money moved.")
+
+
+def test_literal_text_that_changes_no_meaning_is_shown_and_no_residual(
+    history: History, run: Run, tmp_path: Path
+) -> None:
+    name, plan = "shop/money.py", tmp_path / "plan.toml"
+    line, laid_out = (
+        "    cent = decimal.Decimal(1)",
+        "    cent = decimal.Decimal(\n        1\n    )",
+    )
+    authored = f"path = '{name}'\nold = '{line}'\nnew = '''{laid_out}'''\n"
+    plan.write_text(f"{PLAN}\n[[author]]\n{authored}")
+    after = {**AFTER, name: AFTER[name].replace(line, laid_out)}
+    code, out, _ = run(change(history, BEFORE, after), "--plan", str(plan))
+    assert code == 0
+    assert "Replay: a plan gives 3 files byte for byte; 3 authored lines." in out
+    part = out.partition("\nTo read\n")[2].partition("\n\n")[0]
+    assert part.startswith(
+        "  shop/money.py:5: edit, 3 authored lines: literal in the plan, since no rule derives it; "
+        "certified all the same\n"
+    )
 
 
 def test_a_file_that_is_binary_is_named(history: History, run: Run) -> None:

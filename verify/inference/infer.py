@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from transforms.errors import Refusal
+from transforms.parsing import parsed_once
 from transforms.plan import Plan, dump_plan, parse_plan
 from transforms.tree import GitTree
 from verify.certificate import Certificate
@@ -40,12 +41,20 @@ def infer(
     base: GitTree,
     target: GitTree,
     title: str = "",
-    certificate_of: Callable[[], Certificate] | None = None,
+    certificate: Callable[[], Certificate] | None = None,
 ) -> Inferred:
     """Find the plan. Raises `Refusal` where nothing moved.
 
-    `certificate_of` gives the change's certificate where somebody else makes one.
+    `certificate` gives the change's certificate where somebody else makes one.
     """
+    certify = certificate or partial(certify_commits, base, target)
+    with parsed_once():
+        return _infer(base, target, title, certify)
+
+
+def _infer(
+    base: GitTree, target: GitTree, title: str, certify: Callable[[], Certificate]
+) -> Inferred:
     evidence = gather(base, target)
     if not evidence.moved:
         raise Refusal(
@@ -53,7 +62,7 @@ def infer(
             "No top-level name left one Python file for another in this range.",
             next_step="Look at it with `repot certify`, or choose another range.",
         )
-    certificate = certificate_of() if certificate_of else certify_commits(base, target)
+    certificate = certify()
     draft = Draft(base, target, evidence, certificate)
     formatters = cache(partial(formatters_of, base=base))  # the repository's are looked up once
     search = Search(draft, evidence, formatters)

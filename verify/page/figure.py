@@ -15,7 +15,7 @@ _WIDTH, _BOX, _EDGE = 960, 330, 8  # pixels of the picture, of a box, of its mar
 _LETTERS = 40  # columns of text in a box
 _MOST_FLOWS = 14
 _MOST_SYMBOLS = 8  # of one flow, by name
-_ROW, _HEAD, _FOOT, _GAP, _CALLERS = 18, 50, 12, 18, 56
+_ROW, _HEAD, _FOOT, _GAP = 18, 50, 12, 18
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ def _drawing(flows: Sequence[Flow], figure: Figure) -> Element:
         parts += _drawn_box(box, _WIDTH - _BOX - _EDGE, new=box.path in figure.created)
     if figure.callers:
         parts += _callers(figure.callers, max(b.top + b.height for b in destinations), below)
-        height += _GAP + _CALLERS
+        height += _GAP + _callers_height(figure.callers)
     view = f"0 0 {_WIDTH} {height + 2 * _EDGE}"
     return element("svg", *parts, viewBox=view, role="img", xmlns="http://www.w3.org/2000/svg")
 
@@ -198,17 +198,25 @@ def _drawn_box(box: _Box, left: int, *, new: bool) -> list[Child]:
     return parts
 
 
-def _callers(callers: tuple[str, str], above: int, top: int) -> list[Child]:
+def _callers(callers: tuple[str, ...], above: int, top: int) -> list[Child]:
     """A box below the destinations: whoever imports from them."""
     left = _WIDTH - _BOX - _EDGE
     line = f"M{left + _BOX // 2} {top}V{above}"
-    size = {"x": left, "y": top, "width": _BOX, "height": _CALLERS, "rx": 6}
+    size = {"x": left, "y": top, "width": _BOX, "height": _callers_height(callers), "rx": 6}
+    title, *rows = callers
     return [
         element("path", d=line, class_="use"),
         element("rect", **size, class_="box use"),
-        element("text", _head(callers[0]), x=left + 12, y=top + 22, class_="file"),
-        element("text", _head(callers[1]), x=left + 12, y=top + 42, class_="row"),
+        element("text", _head(title), x=left + 12, y=top + 22, class_="file"),
+        *(
+            element("text", _head(row), x=left + 12, y=top + 22 + _ROW * index, class_="row")
+            for index, row in enumerate(rows, 1)
+        ),
     ]
+
+
+def _callers_height(callers: tuple[str, ...]) -> int:
+    return _ROW * len(callers) + 2 * _FOOT - 4
 
 
 def _head(text: str) -> str:

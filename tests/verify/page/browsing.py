@@ -19,6 +19,7 @@ _FLAGS = (
     "--no-sandbox",  # in a container there is no other user to fall back to
     "--disable-gpu",
     "--disable-quic",
+    "--hide-scrollbars",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
@@ -52,11 +53,18 @@ class Browser:
         twice = "let done = arguments[0], next = requestAnimationFrame; next(() => next(done))"
         self.driver.execute_async_script(twice)
 
-    def show(self, *, scheme: str = "light", media: str = "screen", width: int = 1200) -> None:
-        """Show the page in a theme, on a screen or on paper, at a width in pixels."""
+    def show(
+        self,
+        *,
+        scheme: str = "light",
+        media: str = "screen",
+        width: int = 1200,
+        height: int = 900,
+    ) -> None:
+        """Show the page in a theme, on a screen or on paper, in a window of so many pixels."""
         theme = {"name": "prefers-color-scheme", "value": scheme}
         self.command("Emulation.setEmulatedMedia", {"media": media, "features": [theme]})
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.command("Emulation.setDeviceMetricsOverride", size)
 
     def press(self, key: str) -> None:
@@ -77,10 +85,10 @@ class Browser:
         found: list[dict[str, Any]] = self.driver.get_log(kind)  # type: ignore[no-untyped-call]
         return found
 
-    def picture(self, file: Path, height: int) -> None:
-        """Write what is shown, from the top down to `height` pixels, as PNG."""
-        clip = {"x": 0, "y": 0, "width": 1200, "height": height, "scale": 1}
-        shot = self.command("Page.captureScreenshot", {"format": "png", "clip": clip})
+    def picture(self, file: Path) -> None:
+        """Write what the window shows as PNG."""
+        self.frame()
+        shot = self.command("Page.captureScreenshot", {"format": "png"})
         file.write_bytes(base64.b64decode(shot["data"]))
 
 

@@ -14,7 +14,7 @@ from tests.verify.page.browsing import browser
 from verify import cli
 
 STEP = "1934ee4641d5^..1934ee4641d5"
-HEIGHT = 1000  # pixels: down to the table below the picture
+HEIGHT = 1280  # pixels: down to the table below the picture
 FILE = ROOT / "docs" / "images" / "review.png"
 
 
@@ -26,9 +26,9 @@ def main() -> int:
         if not page.exists():
             return code
         with browser(folder / "profile") as started:
-            started.show()
+            started.show(height=HEIGHT)
             started.open(page)
-            started.picture(FILE, HEIGHT)
+            started.picture(FILE)
     return 0
 
 

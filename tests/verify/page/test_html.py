@@ -141,8 +141,15 @@ def test_many_findings_are_counted_not_written_out() -> None:
     assert len(page) < 500_000
 
 
-def test_code_that_goes_and_code_that_comes_stand_in_one_block() -> None:
-    rows = (Row.of("", ["a = 1"], Style.REMOVED), Row.of("", ["a = 2"], Style.ADDED))
+GONE, COME = ("a = 1", Style.REMOVED), ("a = 2", Style.ADDED)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [(Row("", (GONE,)), Row("", (COME,))), (Row("line 3, import", (GONE, COME)),)],
+    ids=["a row each", "one row for both"],
+)
+def test_code_that_goes_and_code_that_comes_stand_in_one_block(rows: tuple[Row, ...]) -> None:
     finding = Finding("changed", Place("a.py", 1), "it was changed", rows)
     page = to_html(Report("certify", Verdict.DIFFERS, "x", (Section("Residual", (finding,)),)))
     tags = [tag for tag, _ in Read(page).tags if tag in {"pre", "ins", "del"}]
@@ -162,3 +169,8 @@ def test_what_is_to_be_read_comes_before_the_picture_and_the_rest_after_it() -> 
     order = [text.rindex(words) for words in ("To read", "Moved: 1 symbol", "Observable")]
     assert order == sorted(order)
     assert [tag for tag, _ in read.tags if tag == "svg"] == ["svg"]
+
+
+def test_the_verdict_is_the_title_wherever_a_summary_says_it() -> None:
+    page = to_html(Report("chain", Verdict.HOLDS, "a..b", summary=("2 commits.", "GREEN: fine.")))
+    assert '<h1 id="verdict">GREEN: fine.</h1><p>2 commits.</p>' in page

@@ -45,7 +45,7 @@ PLAN = ""
 # ---- how -----------------------------------------------------------------------------------------
 
 if sys.version_info < (3, 10) or not sys.path:
-    sys.stderr.write("This needs CPython 3.10 or newer, such as: python3.12 THIS_FILE\n")
+    sys.stderr.write("This needs CPython 3.10 or newer, on Linux or macOS: python3.12 THIS_FILE\n")
     sys.exit(2)
 
 import argparse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -160,6 +161,20 @@ class TestWhichCommits:
         subprocess.run(command.split(), check=True, capture_output=True)
         world.warm()
         assert world.run(cwd=other).passes
+
+    def test_a_target_that_was_not_fetched_too(self, world: World) -> None:
+        """From the remote that is there, whatever its name."""
+        world.clone.git("branch", "old", world.base)
+        other = world.folder / "other clone"
+        options = ["--branch=old", "--single-branch", "--origin=up", "--no-local"]
+        clone = ["git", "clone", "--quiet", *options, str(world.clone.folder), str(other)]
+        subprocess.run(clone, check=True)
+        done = world.run(cwd=other)
+        assert done.code == 2
+        command = f"git -C '{other}' fetch up {world.target}"
+        assert f"Bring it with: {command}\n" in done.err
+        subprocess.run(shlex.split(command), check=True, capture_output=True)
+        assert world.run("--certify-only", "--target", world.target, cwd=other).code == 0
 
     def test_a_branch_that_is_named_like_the_base_is_not_taken_for_it(self, world: World) -> None:
         other = world.folder / "other"
@@ -326,7 +341,10 @@ class TestCodes:
         assert OLDER is not None
         done = world.run(python=OLDER)
         assert done.code == 2
-        assert done.err == "This needs CPython 3.10 or newer, such as: python3.12 THIS_FILE\n"
+        assert (
+            done.err
+            == "This needs CPython 3.10 or newer, on Linux or macOS: python3.12 THIS_FILE\n"
+        )
 
     def test_what_a_message_quotes_cannot_act_on_a_terminal(self, world: World) -> None:
         place = world.folder / "x\x1b[2J"

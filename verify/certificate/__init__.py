@@ -18,7 +18,7 @@ from typing import Protocol
 
 from verify.certificate.conserve import Comment, Place, Shapes, pair
 from verify.certificate.judge import Judge
-from verify.certificate.names import PATH, named
+from verify.certificate.names import PATH, as_bytes, named
 from verify.certificate.order import Order, cycles
 from verify.certificate.reach import Reach
 from verify.certificate.resolve import Side
@@ -327,7 +327,7 @@ def _mentions(reach: Reach, rest: Rest, found: Findings) -> None:
     """Look for the paths of lost names in files that are no Python."""
     tails = {".".join(stem.split("/")[-2:]) for stem in reach.lost}
     paths = [path for path in rest.paths() if path.endswith((*_CONFIGURATION, *_PROSE))]
-    needle = re.compile("|".join(sorted(map(re.escape, tails))).encode())
+    needle = re.compile(as_bytes("|".join(sorted(map(re.escape, tails)))))
     texts = rest.read_many(rest.search(needle, paths)) if tails else {}
     for path, data in sorted(texts.items()):
         for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):

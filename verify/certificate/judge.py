@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 
 _DOTTED = re.compile(r"[^\W\d]\w*(?:[.:][^\W\d]\w*)+")
 _FRAMES = re.compile(
-    r"inspect\.(currentframe|stack|trace|getmodule|getouter)|sys\._(getframe|current_frames)|"
-    r"traceback\.(extract|format|print)_stack|.*\.(__globals__|f_globals|f_back)\b"
+    r"builtins(\.(globals|locals|vars|dir)\b|\Z)|sys\._(getframe|current_frames)|"
+    r"inspect\.(currentframe|stack|trace|getmodule|getouter)|.*\.(__globals__|f_globals|f_back)\b|"
+    r"traceback\.(extract|format|print)_stack"
 )
 _NAMESPACES = {"globals", "vars", "dir", "locals"}
 _SHARED = re.compile(r"logging\.getLogger|typing(_extensions)?\.(TypeVar|ParamSpec|TypeVarTuple)")
@@ -73,8 +74,7 @@ class Judge:
     ) -> None:
         self.base, self.target = base, target
         self.pairing, self.shapes, self.found = pairing, shapes, found
-        self.old = {module.path: module for module in base.changed()}
-        self.new = {module.path: module for module in target.changed()}
+        self.old, self.new = ({m.path: m for m in side.changed()} for side in (base, target))
         self.stems = {module.stem: module for module in self.old.values()}
         self.pairs = [
             (self.old[ours[0]], ours[1], self.new[theirs[0]], theirs[1])
@@ -305,11 +305,11 @@ class Judge:
         """Note a statement that differs, with the lines of each side that do."""
         ours, left, theirs, right = unlike(old, one, new, other)
         kind = "changed" if ours and theirs else "removed" if ours else "added"
-        why = f"this statement {_WHY[kind]}"
         if ours and (left or not right):
+            why = f"this statement {_WHY[kind]}"
             self.residual("base", old, (left or ours)[0], kind, why, left)
         if right:
-            self.residual("target", new, right[0], kind, why, right)
+            self.residual("target", new, right[0], kind, f"this statement {_WHY[kind]}", right)
         return set(theirs)
 
     # --- copies and what is derived ---

@@ -491,3 +491,8 @@ def immutable(node: ast.expr) -> bool:
     if isinstance(node, (ast.Tuple, ast.UnaryOp, ast.BinOp)):
         return all(immutable(n) for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
     return isinstance(node, ast.Constant)
+
+
+def as_bytes(path: str) -> bytes:
+    """Give the bytes of a path, which need not be text."""
+    return path.encode("utf-8", "surrogateescape")

@@ -41,6 +41,7 @@ _MAKERS = re.compile(
 )
 _STATELESS = re.compile("(abc|collections|dataclasses|enum|functools|typing|typing_extensions)\\b")
 _MOST_FOLLOWED = 300  # functions that one statement may call on import
+_OPERATORS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.FormattedValue)
 _DEEDS = (ast.Global, ast.Nonlocal, ast.Await, ast.Yield, ast.YieldFrom, ast.ClassDef)
 
 
@@ -210,6 +211,7 @@ class Order:
         """Tell whether a top-level statement may do more than bind names."""
         place = (side, module.path, unit.index)
         if place not in self._active:
+            self._active[place] = False  # what leads back here adds nothing
             self._active[place] = self._does(side, module, unit, unit.node)
         return self._active[place]
 
@@ -274,13 +276,33 @@ class Order:
             outside = all(what[0] in {"ext", "builtin"} for what, _ in whats)
             if id(part) in run and not (outside and _MAKERS.fullmatch(last_name(part))):
                 return True
+            negates = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
+            if (
+                isinstance(part, _OPERATORS)
+                and not negates
+                and self._operates(side, module, unit, part)
+            ):
+                return True
+        return False
+
+    def _operates(self, side: Side, module: Module, unit: Unit, node: ast.expr) -> bool:
+        """Tell whether an operand is an object that code of the tree made: its class may act."""
+        operands = set(map(id, children(node)))
+        for ref in self.judge.facts(module, unit).refs:
+            if id(ref.node) in operands:
+                for what, _ in side.resolve(module, ref, deep=True).whats:
+                    home = self._home(what)
+                    assigned = home and isinstance(home[1].node, (ast.Assign, ast.AnnAssign))
+                    if home and assigned and self.acts(self.judge.base, *home):
+                        return True
         return False
 
     def _flag(self, module: Module, node: ast.expr | None, target: ast.expr) -> bool:
         """Tell whether a call without arguments makes nothing but a condition."""
         if not isinstance(target, ast.Name) or not isinstance(node, ast.Call) or node.args:
             return False
-        return all(r.condition and not r.attrs for _, r in self.judge.uses(module, target.id))
+        uses = [ref for _, ref in self.judge.uses(module, target.id) if ref.action == "load"]
+        return bool(uses) and all(ref.condition and not ref.attrs for ref in uses)
 
     def _wraps(self, side: Side, module: Module, unit: Unit, node: ast.expr) -> bool:
         """Tell whether a decorator does no more than wrap what it decorates."""

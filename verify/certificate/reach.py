@@ -15,12 +15,13 @@ from verify.certificate.names import (
     Facts,
     all_words,
     arguments,
+    as_bytes,
     constant,
     last_name,
     named,
     words,
 )
-from verify.certificate.resolve import Side
+from verify.certificate.resolve import Look, Side
 from verify.certificate.source import (
     FUNCTIONS,
     Module,
@@ -176,7 +177,10 @@ class Reach:
                 return
             looked = sizes
             taken, tails = (
-                [re.escape(t).encode() for t in sorted({stem.rpartition("/")[2] for stem in every})]
+                [
+                    as_bytes(re.escape(t))
+                    for t in sorted({stem.rpartition("/")[2] for stem in every})
+                ]
                 for every in (new, fresh | new)
             )
             found = set(self.search(re.compile(b"|".join((*tails, *_CODINGS))), self.python))
@@ -291,9 +295,12 @@ class Reach:
     def _uses(self, side: Side, module: Module, names: Mapping[str, set[str]]) -> Iterator[Use]:
         """List what a file reaches of these names, by module."""
         tails = {stem.rpartition("/")[2] for stem in names}
-        wanted = {name for found in names.values() for name in found} | tails
+        # What was only read there is reached through the module: by a name of it, or its path.
+        wanted = {name for name in module.names if self._leads(side, module, name, names)}
+        wanted = wanted.union(*(self.lost.get(stem, ()) for stem in names))
+        path = re.compile(rf"[.\"'}}:\\]\s*(?:{'|'.join(map(re.escape, sorted(tails)))})\b")
         for unit in module.source.units:
-            if not words(unit.text) & wanted and "*" not in unit.text:
+            if not _may_use(unit, wanted, tails, path):
                 continue
             found = self.judge.facts(module, unit)
             for item in dict.fromkeys([*found.imports, *imports_of(unit.node)]):
@@ -315,6 +322,12 @@ class Reach:
                     for stem in side.modules(module, ref._replace(attrs=ref.attrs[:size])):
                         yield ref.line, "write" if stored else "read", stem, attr
             yield from self._spelled(side, module, unit, tails)
+
+    @staticmethod
+    def _leads(side: Side, module: Module, name: str, stems: Mapping[str, object]) -> bool:
+        """Tell whether a name of a file may be one of these modules."""
+        looks = (side.lookup(module, name, Look(hint)).whats for hint in (False, True))
+        return any(what[0] == "mod" and what[1] in stems for whats in looks for what, _ in whats)
 
     @staticmethod
     def _names(module: Module, call: ast.Call) -> list[str]:
@@ -415,6 +428,15 @@ class Reach:
                 if isinstance(node, ast.Subscript) and last_name(node.value) == "modules":
                     if not isinstance(node.ctx, ast.Load):
                         self.found.unknown(module.path, node.lineno, "`sys.modules` is written to")
+
+
+def _may_use(unit: Unit, names: set[str], tails: set[str], path: re.Pattern[str]) -> bool:
+    """Tell whether a statement spells one of the names, or a module: in an import, or by a path."""
+    found = words(unit.text)
+    if found & names or ("import" in found and "*" in unit.text):
+        return True
+    loose = "import" in found or not unit.text.isascii()
+    return bool(found & tails) and (loose or path.search(unit.text) is not None)
 
 
 def _is_fixture(module: Module, name: str) -> bool:

@@ -158,12 +158,12 @@ class Side:
 
     def _roots(self) -> None:
         """Find the folders that absolute imports may start from: outside of every package."""
-        packages = {stem for stem, path in self.files.items() if path.endswith("/__init__.py")}
+        self._packages = {s for s, path in self.files.items() if path.endswith("/__init__.py")}
         for stem in (*self.files, *self._folders):
             parts = stem.split("/")
             for depth in range(len(parts)):
                 folder = "/".join(parts[:depth])
-                if folder in packages:
+                if folder in self._packages:
                     break
                 self._tops[parts[depth]].add(folder)
 
@@ -216,7 +216,7 @@ class Side:
             known = parts[0] in sys.stdlib_module_names and (script or root != folder)
             if not self.exists(stem) or (known and len(parts) == 1):
                 continue
-            if script and (known or stem not in self.files or roots):
+            if script and (known or stem not in self.files or roots or folder in self._packages):
                 continue
             found.append(stem)
         return found
@@ -452,41 +452,41 @@ class Side:
     def guards(
         self, module: Module, unit: int, guards: tuple[Guard, ...], *, hint: bool
     ) -> tuple[Any, ...] | None:
-        """Describe conditions alike in both trees; None for what is never run (unless `hint`)."""
+        """Describe conditions alike in both trees; None if never run, or read by a type checker."""
         found: list[Any] = []
         owned = bool(guards) and not only_imports(module.source.units[unit].node)
         for guard in guards:
-            holds = self._holds(module, guard)
-            if holds is False and not hint:
+            holds = self._holds(module, guard, hint)
+            if holds is False:
                 return None
             if holds is None:
                 tests = () if owned else tuple(self._test(module, t) for t in guard.tests)
                 found.append((guard.branch, tests))
         return (self.key(module, unit), *found) if owned and found else tuple(found)
 
-    def _holds(self, module: Module, guard: Guard) -> bool | None:
-        """Tell whether a branch surely runs (True), or only for a type checker (False)."""
+    def _holds(self, module: Module, guard: Guard, hint: bool) -> bool | None:
+        """Tell whether a branch surely runs, or surely does not; with `hint`, is read."""
         if guard.branch not in {"if", "else"} or not isinstance(guard.owner, ast.If):
             return None
-        value = self._truth(module, guard.tests[0])
+        value = self._truth(module, guard.tests[0], hint)
         return value if value is None or guard.branch == "if" else not value
 
-    def _truth(self, module: Module, test: ast.expr) -> bool | None:
+    def _truth(self, module: Module, test: ast.expr, hint: bool) -> bool | None:
         if isinstance(test, ast.Constant) and isinstance(test.value, int):
             return bool(test.value)
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            value = self._truth(module, test.operand)
+            value = self._truth(module, test.operand, hint)
             return None if value is None else not value
         if isinstance(test, ast.BoolOp):
             decisive = isinstance(test.op, ast.Or)
-            values = [self._truth(module, part) for part in test.values]
+            values = [self._truth(module, part, hint) for part in test.values]
             return decisive if decisive in values else None
         dotted = None
         if isinstance(test, ast.Name):
             dotted = module.outside(test.id)
         elif isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name):
             dotted = f"{module.outside(test.value.id)}.{test.attr}"
-        return False if dotted in CHECKING and not self.find("", 0, "typing") else None
+        return hint if dotted in CHECKING and not self.find("", 0, "typing") else None
 
     def _test(self, module: Module, test: ast.expr) -> Any:
         """Describe a condition by its shape and what its names mean."""

@@ -12,6 +12,9 @@ WRAPS = (
     "from functools import wraps\n\n\ndef timed(f):\n    @wraps(f)\n    def inner(*a):\n"
     "        return f(*a)\n\n    return inner\n"
 )
+OPERATOR = (
+    "class P:\n    def __rshift__(self, x):\n        print(x)\n        return x\n\n\np = P()\n"
+)
 TORCH = "\n\ndef f():\n    return torch\n"
 USES = "\n\ndef g():\n    return f()\n"
 
@@ -120,6 +123,11 @@ LOST: dict[str, tuple[str, str]] = {
         "from reg import dataclass\n\n\n@dataclass\nclass A:\n    pass\n",
         REG.replace("register", "dataclass"),
     ),
+    "an operator is the tree's own": ("from reg import p\n\nV = p >> 'a'\n", OPERATOR),
+    "a comparison is the tree's own": ("from reg import p\n\nV = [p == 1]\n", OPERATOR),
+    "a text formats an object of the tree": ("from reg import p\n\nV = f'{p}'\n", OPERATOR),
+    "a base is an object's item": ("from reg import p\n\n\nclass A(p[0]):\n    pass\n", OPERATOR),
+    "a call is bound to a name that nothing reads": ("from reg import P\n\nV = P()\n", OPERATOR),
     "a decorator's argument calls": (
         "import reg\nimport functools\n\n\n@functools.wraps(reg.register(1))\ndef f():\n    pass\n",
         REG,
@@ -149,6 +157,11 @@ IDLE = {
         "from reg import named\n\n\n@named('a')\ndef f():\n    pass\n",
         "def named(n):\n    def deco(f):\n        def inner(*a):\n            print(n)\n"
         "            return f(*a)\n\n        return inner\n\n    return deco\n",
+    ),
+    "a number of the tree is added to": ("from reg import n\n\nV = n + 1\n", "n = int('1')\n"),
+    "a class of the tree may be missing": (
+        "from reg import B\n\nV = B | None\n",
+        "class B:\n    pass\n",
     ),
     "a base of the tree is plain": (
         "from reg import B\n\n\nclass A(B):\n    x: int = 1\n\n    def f(self, k=(1, 2)):\n"

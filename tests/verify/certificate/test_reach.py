@@ -361,3 +361,15 @@ def test_what_no_one_can_tell(case: str) -> None:
     before, after, verdict = DYNAMIC[case]
     found = judge(before, after)
     assert found.verdict == verdict, explain(found)
+
+
+def test_a_folder_whose_name_is_no_text_is_looked_at_like_any_other() -> None:
+    folder = "caf\udce9"
+    before = {f"{folder}/m.py": f"{F}\n\n{X}", f"{folder}/u.py": "from .m import f\n\nf()\n"}
+    after = {
+        f"{folder}/n.py": F,
+        f"{folder}/m.py": X,
+        f"{folder}/u.py": "from .n import f\n\nf()\n",
+    }
+    assert judge(before, after).verdict == CERTIFIED
+    assert judge(before, {**after, f"{folder}/u.py": before[f"{folder}/u.py"]}).verdict == RESIDUAL

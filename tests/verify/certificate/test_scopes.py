@@ -237,11 +237,29 @@ def test_a_type_checkers_flag_comes_from_typing() -> None:
     assert found.verdict == RESIDUAL, explain(found)
 
 
+@pytest.mark.parametrize(
+    ("test", "verdict"),
+    [
+        ("if TYPE_CHECKING:", CERTIFIED),
+        ("if not TYPE_CHECKING:", RESIDUAL),
+        ("if False:", RESIDUAL),
+    ],
+)
+def test_a_type_checker_still_sees_what_an_annotation_means(test: str, verdict: str) -> None:
+    use = "\n\ndef f(x: 'A') -> None:\n    return x\n"
+    head = f"from typing import TYPE_CHECKING\n\n{test}\n    from q import A\n"
+    found = judge(*moved(f"from q import A\n{use}", f"{head}{use}", None, q_py=X))
+    assert found.verdict == verdict, explain(found)
+
+
 DYNAMIC = {
     "takes `globals` as a value": "def f():\n    g = globals\n    return g()\n",
     "takes `globals` as a default": "def f(g=globals):\n    return g()\n",
     "calls `globals` of `builtins`": (
         "import builtins\n\n\ndef f():\n    return builtins.globals()\n"
+    ),
+    "gets `globals` from `builtins`": (
+        "import builtins\n\n\ndef f():\n    return getattr(builtins, 'globals')()\n"
     ),
     "gives `exec` another name": "run = exec\n\n\ndef f():\n    run('X')\n",
     "imports `exec` as another name": (

@@ -90,8 +90,11 @@ def main() -> int:
         if not options.certify_only:
             python = str(own / "bin" / "python")
         return judge(python, folder, options, step="certify" if options.certify_only else "prove")
-    except (Stop, OSError) as stop:
+    except Stop as stop:
         say(f"{stop}\nNot judged.")
+        return 2
+    except OSError as error:
+        say(f"{error}\nSet REPOT_CACHE to a folder that you can write to.\nNot judged.")
         return 2
     except KeyboardInterrupt:
         return 130

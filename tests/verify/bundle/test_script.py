@@ -292,6 +292,12 @@ class TestEnvironment:
         assert done.code == 2
         assert "Others can write" in done.err
 
+    def test_a_cache_that_cannot_be_made_is_told(self, world: World) -> None:
+        (world.folder / "file").touch()
+        done = world.run(more={"REPOT_CACHE": str(world.folder / "file" / "cache")})
+        assert done.code == 2
+        assert "Set REPOT_CACHE to a folder that you can write to." in done.err
+
     def test_what_it_makes_is_for_the_user_alone(self, world: World) -> None:
         assert world.run("--certify-only", more={}).code == 0
         assert (world.cache / "repot").stat().st_mode & 0o777 == 0o700

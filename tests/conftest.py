@@ -43,6 +43,7 @@ THOROUGH = tuple(
         "verify/hostile/test_repositories.py",
         "verify/mutants/",
         "verify/test_certified_moves.py",
+        "verify/test_inferred_moves.py",
     )
 )
 

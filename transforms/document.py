@@ -21,6 +21,7 @@ from transforms.import_sites import Site, is_type_checking
 from transforms.imports import ImportedName, ImportStyle, render_import
 from transforms.module import Module, Statement
 from transforms.names import refuse_unimportable
+from transforms.parsing import once
 from transforms.style import infer_style
 from transforms.symbols import Symbols
 
@@ -63,12 +64,12 @@ class Document:
     ) -> None:
         self.path = path
         self.package = package
-        self.module = Module(path, data)
+        self.module = once((Module, path, data), lambda: Module(path, data))
         self.sorter = sorter  # a formatter sorts imports afterwards: in place is enough
         self._style = style
         self.edits = Edits(self.module.text, self.module.newline)
         self.editor = ImportEditor(self.module, package, lambda: self.style, sorter=sorter)
-        self.symbols = Symbols(self.module)
+        self.symbols = once((Symbols, path, data), lambda: Symbols(self.module))
         self.head = Head(self.module)
         self._wanted: list[tuple[Wanted, int | None]] = []
         self._new: list[_New] = []
@@ -77,7 +78,9 @@ class Document:
     @cached_property
     def style(self) -> ImportStyle:
         """How the file writes its imports."""
-        return self._style or infer_style(self.module.text, self.module.tree)
+        module = self.module
+        found = (infer_style, module.path, module.data)
+        return self._style or once(found, lambda: infer_style(module.text, module.tree))
 
     def finish(self) -> bytes:
         """The new bytes."""

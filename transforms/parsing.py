@@ -6,13 +6,16 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NoReturn, TypeVar
 
 from transforms.depth import CHAIN_LIMIT, DEPTH_LIMIT, longest_chain, too_deep
 from transforms.errors import Place, Refusal
 
 _Tree = TypeVar("_Tree")
+_Made = TypeVar("_Made")
 
 _EXCERPT_WIDTH = 120
 _TYPE_COMMENT = re.compile(rb"#[ \t]*type:[ \t]*(?!ignore\b)")
@@ -32,6 +35,33 @@ _NEWER_SYNTAX: tuple[tuple[tuple[int, int], re.Pattern[str], str], ...] = (
 )
 
 
+_kept: ContextVar[dict[Hashable, Any] | None] = ContextVar("what is parsed", default=None)
+
+
+@contextmanager
+def parsed_once() -> Iterator[None]:
+    """Parse each file once within the block, however often it is asked for.
+
+    For work that goes over the same files again and again; they all stay in memory.
+    """
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def once(key: Hashable, make: Callable[[], _Made]) -> _Made:
+    """Make something that nobody changes, or within `parsed_once` give what was made before."""
+    kept = _kept.get()
+    if kept is None:
+        return make()
+    if key not in kept:
+        kept[key] = make()
+    made: _Made = kept[key]
+    return made
+
+
 def parse(data: bytes | str, path: str) -> ast.Module:
     """Parse a module; `path` is only for messages.
 
@@ -39,6 +69,10 @@ def parse(data: bytes | str, path: str) -> ast.Module:
     Raises `Refusal`: `syntax-error`, or `deep-input` for what nests more than `DEPTH_LIMIT`
     levels or too many brackets. Both name the place where it is known.
     """
+    return once((ast, data, path), lambda: _parse_anew(data, path))
+
+
+def _parse_anew(data: bytes | str, path: str) -> ast.Module:
     raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
     if sys.version_info < (3, 11):
         longest, chain_line = longest_chain(raw)

@@ -7,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from transforms.errors import Refusal
+from transforms.parsing import parsed_once
 from transforms.plan import Plan, dump_plan, parse_plan
 from transforms.tree import GitTree
 from verify.certificate import Certificate
@@ -37,6 +38,11 @@ class Inferred:
 
 def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
     """Find the plan. Raises `Refusal` where nothing moved."""
+    with parsed_once():
+        return _infer(base, target, title)
+
+
+def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
     evidence = gather(base, target)
     if not evidence.moved:
         raise Refusal(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from transforms import engine
 from transforms.diff import edits
@@ -15,10 +16,20 @@ from transforms.plan import AuthoredFile, Destination, ModuleName, Package, Plan
 from transforms.tree import GitTree
 from verify.inference.draft import Draft, imported
 from verify.inference.evidence import Evidence
+from verify.inference.remembered import RememberedTree
 from verify.ranges import Entry, differing, entries_at
 
 Edit = Callable[[Plan], Plan]
 _MOST_TRIALS = 120  # each applies a whole plan
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Another setting of a plan: its name, the file that it is for, and how to make it."""
+
+    name: str
+    path: str
+    edit: Edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,7 @@ class Search:
         self.base, self.target = draft.base, draft.target
         self.draft, self.evidence = draft, evidence
         self._formatters = formatters
+        self._tree = RememberedTree(self.base)
         self._changed = differing(self.base, self.target)
         self._had = entries_at(self.base, self._changed)
         self._wanted = entries_at(self.target, self._changed)
@@ -61,7 +73,7 @@ class Search:
         """Apply a plan and compare."""
         self.trials += 1
         try:
-            outcome = engine.apply(plan, self.base, formatters=self._formatters(plan.formatters))
+            outcome = engine.apply(plan, self._tree, formatters=self._formatters(plan.formatters))
         except Refusal as refusal:
             return Trial(plan, None, {}, {}, refusal)
         given = {path: Entry.of(blob) for path, blob in outcome.changes.after().items()}
@@ -84,17 +96,34 @@ class Search:
         improved = True
         while improved and not best.exact and self.trials < _MOST_TRIALS:
             improved = False
-            for name, path, changed in self._changes(best):
-                off = best.off.get(path, -1) if best.outcome is not None else -2
-                if self._tried.get(f"{name} {path}") == off:
-                    continue
-                self._tried[f"{name} {path}"] = off
-                trial = self.attempt(changed(best.plan))
-                if trial.cost < best.cost:
-                    best, improved = trial, True
+            for group in self._changes(best):
+                untried = [change for change in group if self._is_new(best, change)]
+                better = self._together(best, untried) if untried else best
+                if better is not best:
+                    best, improved = better, True
                 if best.exact or self.trials >= _MOST_TRIALS:
                     break
         return self._least(best)
+
+    def _is_new(self, best: Trial, change: Change) -> bool:
+        """Whether a change was not tried yet with its file as it is now."""
+        off = best.off.get(change.path, -1) if best.outcome is not None else -2
+        name = f"{change.name} {change.path}"
+        known = self._tried.get(name) == off
+        self._tried[name] = off
+        return not known
+
+    def _together(self, best: Trial, changes: Sequence[Change]) -> Trial:
+        """Try changes of several files at once, then those alone that brought their file nearer."""
+        trial = self.attempt(_edited(best.plan, changes))
+        if trial.outcome is None and len(changes) > 1:  # one of them is impossible
+            for change in changes:
+                best = self._together(best, [change])
+            return best
+        helped = [c for c in changes if trial.off.get(c.path, 0) < best.off.get(c.path, 0)]
+        if helped and len(helped) < len(changes):
+            trial = self.attempt(_edited(best.plan, helped))
+        return trial if trial.cost < best.cost else best
 
     def _least(self, best: Trial) -> Trial:
         """Leave out what changes nothing."""
@@ -105,20 +134,28 @@ class Search:
                 best = trial
         return best
 
-    def _changes(self, best: Trial) -> Iterator[tuple[str, str, Edit]]:
-        """The settings that could matter for the files that are off: a name, a file, the change."""
+    def _changes(self, best: Trial) -> Iterator[list[Change]]:
+        """Settings that could matter for the files that are off: together, if of several files."""
         refused = best.outcome is None
-        yield from self._of_modules(best, refused=refused)
-        for path in best.off:
-            if path in self.evidence.new:
-                for number, edit in enumerate(_layouts(path, self._statements(path))):
-                    yield f"layout {number}", path, edit
-            if path in best.given and path not in self._changed:
-                yield "leave", path, _leaving(path)
+        for change in self._of_modules(best, refused=refused):
+            yield [change]
+        stray = [path for path in best.off if path in best.given and path not in self._changed]
+        yield [Change("leave", path, _leaving(path)) for path in stray]
+        layouts = (
+            [Change(f"layout {n}", path, edit) for n, edit in enumerate(self._layouts(path))]
+            for path in best.off
+            if path in self.evidence.new
+        )
+        for together in zip_longest(*layouts):
+            yield [change for change in together if change is not None]
         for file in best.plan.files:
-            yield f"exports {file.file}", "", self._exporting(file)
+            yield [Change(f"exports {file.file}", "", self._exporting(file))]
         if best.plan.formatters == "repository" and (best.off or refused):
-            yield "formatters", "", lambda plan: replace(plan, formatters="none")
+            yield [Change("formatters", "", lambda plan: replace(plan, formatters="none"))]
+
+    def _layouts(self, path: str) -> Iterator[Edit]:
+        """How imports that lost names are laid out: in the whole file, then in one statement."""
+        return _layouts(path, self._statements(path))
 
     def _statements(self, path: str) -> list[str]:
         """The modules whose import the target lays out otherwise than the base."""
@@ -150,17 +187,17 @@ class Search:
             packages=(*plan.packages, exports),
         )
 
-    def _of_modules(self, best: Trial, *, refused: bool) -> Iterator[tuple[str, str, Edit]]:
+    def _of_modules(self, best: Trial, *, refused: bool) -> Iterator[Change]:
         for source in best.plan.sources:
             path = self._path(source.module.text)
             if refused or path in best.off or source.becomes is not None:
                 for number, edit in enumerate(self._of_source(source, path)):
-                    yield f"source {number} {source}", path, edit
+                    yield Change(f"source {number} {source}", path, edit)
         for destination in best.plan.destinations:
             path = self._path(destination.module.text)
             if refused or path in best.off:
                 for number, edit in enumerate(self._of_destination(destination)):
-                    yield f"destination {number} {destination.symbols}", path, edit
+                    yield Change(f"destination {number} {destination.symbols}", path, edit)
 
     def _path(self, name: str) -> str:
         files = {**self.evidence.old, **self.evidence.new}
@@ -208,6 +245,12 @@ class Search:
         if helpers and set(helpers) != set(item.symbols):
             rest = tuple(name for name in item.symbols if name not in helpers)
             yield having(symbols=rest, carry=(*item.carry, *helpers))
+
+
+def _edited(plan: Plan, changes: Iterable[Change]) -> Plan:
+    for change in changes:
+        plan = change.edit(plan)
+    return plan
 
 
 def _leaving(path: str) -> Edit:

@@ -110,7 +110,7 @@ def _differing(path: Path, differences: tuple[Difference, ...]) -> Section | Non
 
 
 def _plan(subject: Subject) -> Section:
-    lines = Row.of("", cut(subject.plan.split("\n"), None))
+    lines = Row.of("", cut(subject.plan.removesuffix("\n").split("\n"), None))
     strange = outside_ascii(subject.plan)
     return Section(
         "What it is about",

@@ -45,7 +45,7 @@ PLAN = ""
 # ---- how -----------------------------------------------------------------------------------------
 
 if sys.version_info < (3, 10) or not sys.path:
-    sys.stderr.write("This needs CPython 3.10 or newer, such as: python3.12 THIS_FILE\n")
+    sys.stderr.write("This needs CPython 3.10 or newer, on Linux or macOS: python3.12 THIS_FILE\n")
     sys.exit(2)
 
 import argparse
@@ -90,8 +90,11 @@ def main() -> int:
         if not options.certify_only:
             python = str(own / "bin" / "python")
         return judge(python, folder, options, step="certify" if options.certify_only else "prove")
-    except (Stop, OSError) as stop:
+    except Stop as stop:
         say(f"{stop}\nNot judged.")
+        return 2
+    except OSError as error:
+        say(f"{error}\nSet REPOT_CACHE to a folder that you can write to.\nNot judged.")
         return 2
     except KeyboardInterrupt:
         return 130

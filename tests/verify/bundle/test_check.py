@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from hypothesis import given, settings
 
 from tests.verify.bundle.rig import World
+from tests.verify.bundle.test_quoting import TEXTS
 from tests.verify.histories import PLAN
 from verify import cli
+from verify.bundle.build import Subject, build
+from verify.bundle.check import Checked, check
 from verify.bundle.engine import engine_digest
 
 
@@ -149,6 +153,17 @@ TAMPERED: dict[str, tuple[Callable[[bytes], bytes], bytes, str]] = {
     "a byte order mark": (lambda data: b"\xef\xbb\xbf" + data, b"\xef\xbb\xbf", "the head"),
     "no last line feed": (lambda data: data[:-1], b"    sys.exit(main())", "the code that runs"),
 }  # fmt: skip
+
+
+@given(TEXTS)
+@settings(max_examples=12)
+def test_any_plan_comes_out_as_it_went_in(
+    tmp_path_factory: pytest.TempPathFactory, plan: str
+) -> None:
+    path = tmp_path_factory.mktemp("bundle") / "file.py"
+    subject = Subject(plan, "0" * 40, "1" * 40)
+    path.write_bytes(build(subject))
+    assert check(path) == Checked(subject, ())
 
 
 class TestChecking:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -161,6 +162,20 @@ class TestWhichCommits:
         world.warm()
         assert world.run(cwd=other).passes
 
+    def test_a_target_that_was_not_fetched_too(self, world: World) -> None:
+        """From the remote that is there, whatever its name."""
+        world.clone.git("branch", "old", world.base)
+        other = world.folder / "other clone"
+        options = ["--branch=old", "--single-branch", "--origin=up", "--no-local"]
+        clone = ["git", "clone", "--quiet", *options, str(world.clone.folder), str(other)]
+        subprocess.run(clone, check=True)
+        done = world.run(cwd=other)
+        assert done.code == 2
+        command = f"git -C '{other}' fetch up {world.target}"
+        assert f"Bring it with: {command}\n" in done.err
+        subprocess.run(shlex.split(command), check=True, capture_output=True)
+        assert world.run("--certify-only", "--target", world.target, cwd=other).code == 0
+
     def test_a_branch_that_is_named_like_the_base_is_not_taken_for_it(self, world: World) -> None:
         other = world.folder / "other"
         subprocess.run(["git", "init", "--quiet", str(other)], check=True)
@@ -277,6 +292,12 @@ class TestEnvironment:
         assert done.code == 2
         assert "Others can write" in done.err
 
+    def test_a_cache_that_cannot_be_made_is_told(self, world: World) -> None:
+        (world.folder / "file").touch()
+        done = world.run(more={"REPOT_CACHE": str(world.folder / "file" / "cache")})
+        assert done.code == 2
+        assert "Set REPOT_CACHE to a folder that you can write to." in done.err
+
     def test_what_it_makes_is_for_the_user_alone(self, world: World) -> None:
         assert world.run("--certify-only", more={}).code == 0
         assert (world.cache / "repot").stat().st_mode & 0o777 == 0o700
@@ -326,7 +347,10 @@ class TestCodes:
         assert OLDER is not None
         done = world.run(python=OLDER)
         assert done.code == 2
-        assert done.err == "This needs CPython 3.10 or newer, such as: python3.12 THIS_FILE\n"
+        assert (
+            done.err
+            == "This needs CPython 3.10 or newer, on Linux or macOS: python3.12 THIS_FILE\n"
+        )
 
     def test_what_a_message_quotes_cannot_act_on_a_terminal(self, world: World) -> None:
         place = world.folder / "x\x1b[2J"

@@ -14,6 +14,7 @@ import typer
 
 from transforms.errors import Refusal
 from verify.console import INTERRUPTED, STDOUT, Output, print_text
+from verify.forms import render
 from verify.report import Report, faulted, refused
 
 Repo = Annotated[
@@ -106,7 +107,7 @@ def _output(
             raise UsageError(
                 f"--{first} and --{second} both {where}: give each a file of its own.", context
             )
-    return Output(files, verbose=verbose, traceback=traceback)
+    return Output(files, verbose=verbose, traceback=traceback, render=render)
 
 
 def conclude(command: str, output: Output, work: Callable[[], Report | None]) -> NoReturn:

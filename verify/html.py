@@ -19,7 +19,7 @@ from verify.exhibits import Sides
 from verify.page.code import Line, Painter, block
 from verify.page.elements import Child, element, one_line, written
 from verify.page.figure import picture
-from verify.report import Finding, Report, Row, Section, Style, Verdict, shortened
+from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, shortened
 
 _WORDS = {
     Verdict.HOLDS: "✓ It holds",
@@ -29,6 +29,7 @@ _WORDS = {
 }
 _MOST_FINDINGS = 1_000  # of one section
 _MOST_VALUES = 400  # of one row
+_MOST_LINES = 20_000  # of code that is no moved code, on one page
 _ASIDE = 12  # findings of a section that is listed to be looked up, before it is folded
 _TITLE = 200  # characters
 _VERDICT = re.compile(r"[A-Z]{3,}\b")  # a sentence that is one begins so: `GREEN: ...`
@@ -68,6 +69,7 @@ class _Page:
     def __init__(self, report: Report) -> None:
         self.report = report
         self.painter = Painter()
+        self.room = _MOST_LINES
 
     def body(self) -> Element:
         sections = _ordered(self.report.sections)
@@ -166,12 +168,21 @@ class _Page:
             lines: list[Line] = []
             for row in run:
                 if row.label and lines:
-                    yield block(lines, f"Code at {one_line(str(finding.place))}")
+                    yield self._block(lines, finding.place)
                     lines = []
                 if row.label:
                     yield element("p", one_line(row.label), class_="label-of-row")
                 lines += self._code(row)
-            yield block(lines, f"Code at {one_line(str(finding.place))}")
+            yield self._block(lines, finding.place)
+
+    def _block(self, lines: list[Line], place: Place) -> Element:
+        """A block of code, while the page has room for more."""
+        shown = lines[: self.room]
+        if len(shown) < len(lines):
+            words = f"... {counted(len(lines) - len(shown), 'line')}, left out: git shows them"
+            shown.append(Line("", None, (("", words),)))
+        self.room = max(0, self.room - len(lines))
+        return block(shown, f"Code at {one_line(str(place))}")
 
     def _code(self, row: Row) -> list[Line]:
         if row.excerpt is not None:

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.verify.page.pages import HOSTILE, TAGS, Read, everywhere
 from tests.verify.samples import OUTCOME
 from transforms.errors import Place, Refusal
+from verify import html
 from verify.apply_report import Applied, applied
 from verify.escape import visible
 from verify.exhibits import Excerpt, Figure, Flow, Sides, Text
@@ -95,6 +96,7 @@ def test_hostile_text_stays_text_wherever_it_stands() -> None:
     assert not set(Read(page).text) & {"\u202e", "\u202c", "\u200b", "\x1b", "\r"}
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=80))
 def test_any_text_stays_text(text: str) -> None:
     page = to_html(everywhere(text, 3))
@@ -132,6 +134,16 @@ def test_a_move_of_thousands_of_lines_makes_a_page_of_a_sane_size() -> None:
 def test_a_line_of_megabytes_is_cut() -> None:
     page = to_html(everywhere("x" * 1_000_000))
     assert len(page) < 500_000
+
+
+def test_a_page_has_room_for_so_much_code_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_MOST_LINES", 100)
+    row = Row.of("", [f"x = {n}" for n in range(30)], Style.ADDED)
+    found = (Finding("changed", Place("a.py", 1), "it was changed", (row,)),) * 5
+    page = to_html(Report("certify", Verdict.DIFFERS, "x", (Section("Residual", found),)))
+    assert page.count("<ins ") == 100
+    assert "... 20 lines, left out: git shows them" in Read(page).text
+    assert "... 30 lines, left out: git shows them" in Read(page).text
 
 
 def test_many_findings_are_counted_not_written_out() -> None:

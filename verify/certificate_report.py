@@ -9,7 +9,7 @@ from transforms.errors import Place
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate, Moved, Residual
 from verify.exhibits import Excerpt, Sides, Text
-from verify.marks import Mark
+from verify.marks import Mark, sided
 from verify.moved_code import texts_at
 from verify.report import (
     Finding,
@@ -130,9 +130,7 @@ def _residual(group: tuple[Residual, ...], texts: Texts) -> Finding:
 def marks(certificate: Certificate) -> Iterator[Mark]:
     """The same places for a forge. What is gone has no line in the target."""
     for *_, last in grouped(certificate.residuals):
-        here = last.side == "target"
-        why = last.why if here else f"{last.why} (line {last.line} before it)"
-        place = Place(last.path, last.line if here else None)
+        place, why = sided(last.path, last.line, last.side, last.why)
         yield Mark(place, "not part of the move", why)
     for unknown in certificate.unknowns:
         yield Mark(Place(unknown.path, unknown.line), "cannot be judged", unknown.why)

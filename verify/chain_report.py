@@ -10,7 +10,7 @@ from pathlib import Path
 from transforms.errors import Place
 from transforms.tree import GitTree
 from verify.chain import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot, judge_chain
-from verify.marks import Mark
+from verify.marks import Mark, sided
 from verify.ranges import open_range
 from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
 from verify.verdict_cache import VerdictCache
@@ -104,9 +104,7 @@ def link_marks(link: Link, *, strict: bool = False) -> Iterator[Mark]:
     name = link.commit[:12]
     label, spots = _to_read(judgement)
     for spot in spots:
-        here = spot.side == "target"
-        why = spot.why if here else f"{spot.why} (line {spot.line} before it)"
-        place = Place(spot.path, spot.line or None if here else None)
+        place, why = sided(spot.path, spot.line, spot.side, spot.why)
         yield Mark(place, _TITLES[label], why, link.is_red, name)
     if link.is_red and not spots:
         yield Mark(Place(""), judgement.verdict, judgement.reason, True, name)

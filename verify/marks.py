@@ -33,6 +33,16 @@ class Mark:
     commit: str = ""
 
 
+def sided(path: str, line: int, side: str, why: str) -> tuple[Place, str]:
+    """Give the place of what stands on one side, and the words for it.
+
+    What is gone has no line in the target: its file is named, and the words say where it was.
+    """
+    if side == "target":
+        return Place(path, line or None), why
+    return Place(path), f"{why} (line {line} before it)"
+
+
 def to_github(marks: Sequence[Mark]) -> str:
     """Render as GitHub's workflow commands: errors first, ten of each level at most."""
     lines = []

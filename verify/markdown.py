@@ -29,8 +29,10 @@ from verify.report import (
 # A comment on GitHub holds 65,536 characters, a job summary 1 MiB: this is less than both.
 _MOST = 60_000
 _MOST_OF_ONE = 8_000  # characters of code in one finding
+_MOST_LISTED = 100  # values of one row
 _MOST_OPEN = 10  # rows of a table that is not what to read first
 _SPAN = 200  # characters at each end of a code span
+_SENTENCE = 1_000  # characters
 _TICKS = 8  # a renderer may know no longer run of backticks
 
 _HEADS = {
@@ -168,7 +170,10 @@ def _block(finding: Finding) -> Iterator[str]:
             yield from _fence([line for value in values for line in _diff_lines(*value)], "diff")
         else:
             yield ""
-            yield from (f"- {code(value)}" for value, _ in values if value)
+            listed = [code(value) for value, _ in values[:_MOST_LISTED] if value]
+            if len(values) > _MOST_LISTED:
+                listed.append(f"... {len(values) - _MOST_LISTED:,} more")
+            yield from (f"- {item}" for item in listed)
 
 
 def _is_code(row: Row) -> bool:
@@ -216,7 +221,8 @@ def words(text: str) -> str:
     parts = text.split("`")
     prose, quoted = parts[::2], parts[1::2]
     inner = prose[1:-1]
-    if len(parts) % 2 and all(quoted) and all(inner) and " " in text:
+    is_sentence = " " in text and len(text) <= _SENTENCE
+    if is_sentence and len(parts) % 2 and all(quoted) and all(inner):
         if all(_is_prose(part) for part in prose if part):
             spans = [*map(code, quoted), ""]
             return "".join(p + s for p, s in zip(prose, spans, strict=True)).strip()

@@ -285,3 +285,10 @@ class TestPage:
         )
         assert "### Moved" in page
         assert "<details><summary>Derived (1)</summary>" in page
+
+    def test_a_long_list_and_a_long_sentence_are_cut_and_counted(self) -> None:
+        rows = (Row.of("receives", [f"name{n}" for n in range(5_000)]),)
+        finding = Finding("k", Place("a.py", 1), "so many words " * 90_000, rows)
+        page = to_markdown(Report("infer", Verdict.HOLDS, "a", (Section("Moves", (finding,)),)))
+        assert "- `name99`\n- ... 4,900 more\n" in page
+        assert len(page) < 5_000

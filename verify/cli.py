@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from verify.commands import apply, blame, certify, chain, infer, review, series, verify
+from verify.commands import apply, blame, bundle, certify, chain, infer, review, series, verify
 from verify.console import INTERRUPTED, Output, print_text
 from verify.escape import visible_lines
 from verify.report import Verdict, faulted
@@ -30,6 +30,8 @@ Examples:
   repot chain main..HEAD              every commit: claimed moves proved, the others listed
   repot infer main..HEAD -o split.toml
                                       the plan behind a change that came without one
+  repot bundle split.toml --base main --target HEAD -o check_split.py
+                                      one file that proves it to anybody
   repot apply --help                  everything about one command
 """
 
@@ -47,6 +49,7 @@ app.command("verify", help=verify.HELP)(verify.verify)
 app.command("certify", help=certify.HELP)(certify.certify)
 app.command("chain", help=chain.HELP)(chain.chain)
 app.command("infer", help=infer.HELP)(infer.infer)
+app.command("bundle", help=bundle.HELP)(bundle.bundle)
 app.command("series", help=series.HELP)(series.series)
 app.command("blame", help=blame.HELP)(blame.blame)
 

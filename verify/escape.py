@@ -32,6 +32,7 @@ _MANY_LINES = re.compile(
 )
 _CODE = re.compile(rf"(?![\n\t])[{_HIDDEN}]|[\t{_BLANK}]{{200,}}")
 
+_UNSEEN = re.compile(rf"(?![\n\t])[{_HIDDEN}]")
 _MOST_FOREIGN = 12
 
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
@@ -45,6 +46,11 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     r"""Show `text` with its own line breaks (`\n` alone) and tabs, all else as `visible` does."""
     return _MANY_LINES.sub(_show, text)
+
+
+def hides(text: str) -> bool:
+    """Tell whether a text holds a character that acts on what displays it, or is not seen."""
+    return _UNSEEN.search(text) is not None
 
 
 def visible_code(text: str) -> str:

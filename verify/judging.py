@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -25,13 +26,20 @@ class Proof:
     ancestry: Ancestry
 
 
-def formatters_of(kind: str, base: GitTree) -> Formatters:
-    """Give the formatters that a plan asks for, `repository` or `none`: the base's own, or none."""
-    return no_formatters() if kind == "none" else repository_formatters(base)
+def formatters_of(
+    kind: str, base: GitTree, *, say: Callable[[str], None] | None = None
+) -> Formatters:
+    """Give the formatters that a plan asks for, `repository` or `none`: the base's own, or none.
+
+    `say` is told of an installation.
+    """
+    return no_formatters() if kind == "none" else repository_formatters(base, say=say)
 
 
-def prove(plan: Plan, base: GitTree, target: GitTree) -> Proof:
-    """Replay, certify and blame one move. Raises `Refusal`.
+def prove(
+    plan: Plan, base: GitTree, target: GitTree, *, say: Callable[[str], None] | None = None
+) -> Proof:
+    """Replay, certify and blame one move. Raises `Refusal`; `say` is told of an installation.
 
     Blame is git's work, in processes of its own, and the certificate has one too.
     """
@@ -40,5 +48,5 @@ def prove(plan: Plan, base: GitTree, target: GitTree) -> Proof:
         ThreadPoolExecutor(1) as pool,
     ):
         ancestry = pool.submit(measure_move, base.again(), target.again(), certificate.result)
-        done = replay(plan, base, target, formatters_of(plan.formatters, base))
+        done = replay(plan, base, target, formatters_of(plan.formatters, base, say=say))
         return Proof(done, certificate.result(), ancestry.result())

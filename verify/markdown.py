@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -34,10 +34,10 @@ _SPAN = 200  # characters at each end of a code span
 _TICKS = 8  # a renderer may know no longer run of backticks
 
 _HEADS = {
-    Verdict.HOLDS: "✅ it holds",
-    Verdict.DIFFERS: "❌ it differs",
-    Verdict.UNJUDGED: "❔ it could not be judged",
-    Verdict.FAULT: "💥 Repot failed",
+    Verdict.HOLDS: "✓ it holds",
+    Verdict.DIFFERS: "✗ it differs",
+    Verdict.UNJUDGED: "? it could not be judged",
+    Verdict.FAULT: "! Repot failed",
 }
 
 _COMMITS = {"chain": "commits", "series": "steps"}  # where a report's data lists its commits
@@ -59,6 +59,7 @@ class _Part:
     units: Iterable[str]
     number: int
     foot: str = ""
+    aside: bool = False
 
 
 def to_markdown(report: Report) -> str:
@@ -82,7 +83,8 @@ def _rendered(part: _Part, room: int, *, folds: bool) -> tuple[str, int]:
     name = part.title if _is_prose(part.title) else code(part.title)
     title = f"\n### {name}\n\n" if name else "\n"
     end = f"\n{words(part.foot)}\n" if part.foot else ""
-    if folds and part.head and part.number > _MOST_OPEN and name == part.title:
+    is_long = part.head and part.number > _MOST_OPEN
+    if folds and (part.aside or is_long) and part.number and name == part.title:
         title = f"\n<details><summary>{name} ({part.number:,})</summary>\n\n"
         end += "\n</details>\n"
     room -= len(title) + len(part.head) + len(end)
@@ -120,7 +122,7 @@ def _commit(link: Mapping[str, Any]) -> tuple[str, ...]:
     said = f"{link['verdict']}: {link['reason']}"
     if link["lines"]:
         said += f"; {link['traced']:,} of {link['lines']:,} lines traced past the move"
-    mark = "❌" if link["red"] else {"proved": "✅", "certified": "✅"}.get(link["verdict"], "")
+    mark = "✗" if link["red"] else {"proved": "✓", "certified": "✓"}.get(link["verdict"], "")
     return mark, code(link["commit"][:12]), code(link["subject"]), words(said)
 
 
@@ -129,9 +131,11 @@ def _section(section: Section) -> _Part:
     findings = section.findings
     if any(finding.rows or finding.place.excerpt for finding in findings):
         blocks = ("\n".join(_block(finding)) + "\n\n" for finding in findings)
-        return _Part(section.title, "", blocks, len(findings), section.total)
-    pairs = ((code(str(f.place)), words(f.message)) for f in findings)
-    return _table(section.title, ("where", "what"), pairs, section.total)
+        part = _Part(section.title, "", blocks, len(findings), section.total)
+    else:
+        pairs = ((code(str(f.place)), words(f.message)) for f in findings)
+        part = _table(section.title, ("where", "what"), pairs, section.total)
+    return replace(part, aside=section.aside)
 
 
 def _table(

@@ -173,7 +173,7 @@ _BLOCKS = {
 ALLOWED = {f"{block}_{end}" for block in (*_BLOCKS, "td", "strong") for end in ("open", "close")}
 ALLOWED |= {"inline", "text", "code_inline", "fence", "softbreak"}
 OURS = re.compile(r"<details><summary>[A-Za-z0-9 ,.;:?'()-]+</summary>\n|</details>\n?")
-OPEN = re.compile(r"[A-Za-z0-9 ,.;:?'()✅❌❔💥-]*")
+OPEN = re.compile(r"[A-Za-z0-9 ,.;:?'()✓✗!-]*")
 
 
 def inert(page: str) -> None:
@@ -239,7 +239,7 @@ class TestPage:
             "certify", Verdict.DIFFERS, "a .. b", (residual, moved), ("RESIDUAL: 1 place to read.",)
         )
         assert to_markdown(report) == (
-            "## repot certify: ❌ it differs\n\n`a .. b`\n\n- RESIDUAL: 1 place to read.\n"
+            "## repot certify: ✗ it differs\n\n`a .. b`\n\n- RESIDUAL: 1 place to read.\n"
             "\n### Residual: not part of the move\n\n"
             "**`till.py:4`** this statement was changed\n\n"
             "```diff\n- print(Money, pay)\n+ print(pay)\n```\n"
@@ -250,7 +250,7 @@ class TestPage:
     def test_a_refusal_shows_its_line_and_the_next_step(self) -> None:
         place = Place("split.toml", 3, 2, "ab = 1")
         page = to_markdown(refused("apply", Refusal("bad", "No.", next_step="Go on.", place=place)))
-        assert "## repot apply: ❔ it could not be judged" in page
+        assert "## repot apply: ? it could not be judged" in page
         assert "- Go on.\n" in page
         assert "        3 | ab = 1" in page
 
@@ -272,3 +272,12 @@ class TestPage:
         page = to_markdown(Report("certify", Verdict.HOLDS, "a", (section, section)))
         assert page.count("<details><summary>Moved (11)</summary>") == 1
         assert page.index("### Moved") < page.index("<details>")
+
+    def test_what_is_listed_to_be_looked_up_is_folded(self) -> None:
+        findings = (Finding("k", Place("a.py", 1), "m"),)
+        aside = Section("Derived", findings, aside=True)
+        page = to_markdown(
+            Report("certify", Verdict.HOLDS, "a", (Section("Moved", findings), aside))
+        )
+        assert "### Moved" in page
+        assert "<details><summary>Derived (1)</summary>" in page

@@ -6,11 +6,13 @@ them cannot tell takes nothing from the others.
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 
 from transforms.errors import Refusal
+from transforms.parsing import parsed_once
 from transforms.plan import Plan
 from transforms.tree import GitTree
 from verify.ancestry import Ancestry
@@ -18,7 +20,7 @@ from verify.certificate import CERTIFIED, RESIDUAL, Certificate
 from verify.certifying import Range, certify_range
 from verify.inference.infer import infer
 from verify.judging import formatters_of
-from verify.moved_names import measure_move
+from verify.moved_names import measuring
 from verify.replay import Replay, replay
 from verify.workers import meanwhile
 
@@ -87,9 +89,9 @@ def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
     """
     with (
         meanwhile(certify_range, Range.of(base, target)) as certificate,
-        ThreadPoolExecutor(1) as pool,
+        parsed_once(),
+        measuring(base, target) as ancestry,
     ):
-        ancestry = pool.submit(_measured, base.again(), target.again(), certificate)
         done, no_plan, text = None, None, ""
         notes: tuple[str, ...] = ()
         try:
@@ -104,7 +106,7 @@ def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
             base.commit,
             target.commit,
             certificate.result(),
-            ancestry.result(),
+            _measured(ancestry, certificate),
             done,
             no_plan,
             text,
@@ -113,9 +115,9 @@ def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
 
 
 def _measured(
-    base: GitTree, target: GitTree, certificate: Future[Certificate]
+    ancestry: Callable[[Callable[[], Certificate]], Ancestry], certificate: Future[Certificate]
 ) -> Ancestry | Refusal:
     try:
-        return measure_move(base, target, certificate.result)
+        return ancestry(certificate.result)
     except Refusal as refusal:
         return refusal

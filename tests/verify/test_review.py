@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -243,6 +246,23 @@ def test_places_to_read_are_marks_for_a_forge(
         ("till.py:4", True),
         ("a.txt:1", True),
     ]
+
+
+def test_nothing_is_parsed_in_a_thread(
+    history: History, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where two threads parse at once, some versions of CPython lose count and fail."""
+    threads: set[str] = set()
+    parse = ast.parse
+
+    def parsed(*given: Any, **named: Any) -> Any:
+        threads.add(threading.current_thread().name)
+        return parse(*given, **named)
+
+    monkeypatch.setattr(ast, "parse", parsed)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # so that the certificate is made here, too
+    assert run(change(history, BEFORE, AFTER))[0] == 0
+    assert threads == {threading.main_thread().name}
 
 
 @pytest.mark.history

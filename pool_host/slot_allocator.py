@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -40,21 +40,21 @@ class SlotAllocator:
         self._listed_in_use: NDArray[np.int64] | None = None
         self._make_free([(0, pages)] if pages else [])
 
-    def _make_free(self, runs: Iterable[PageRun]) -> None:
-        """Make the pages of `runs` the free ones."""
-        self._extents = PageExtents.holding(self.pages, runs)
+    def _make_free(self, runs: Sequence[PageRun]) -> None:
+        """Make the pages of disjoint runs the free ones."""
+        self._lanes = [PageExtents.holding(self.pages, runs)]
 
     @property
     def free_pages(self) -> int:
         """How many pages are free."""
-        return self._extents.free_pages
+        return self._lanes[0].free_pages
 
     def alloc(self, pages: int) -> torch.Tensor | None:
         """Give the slots of `pages` pages, int64, in as few runs as there can be, or None."""
         self._check_listed()
         if not pages:
             return torch.empty(0, dtype=torch.int64)
-        runs = self._extents.take(pages)
+        runs = self._lanes[0].take(pages)
         if runs is None:
             self.counts.failures += 1
             return None
@@ -71,7 +71,7 @@ class SlotAllocator:
         if not runs:
             return 0
         pages = 0
-        for start, length in runs:
+        for start, length in runs:  # all of them, before anything is changed
             if self._in_use.find(0, start, start + length) >= 0:
                 raise self._double_free(runs)
             pages += length
@@ -85,11 +85,11 @@ class SlotAllocator:
     def _give(self, runs: Sequence[PageRun]) -> None:
         """Make the pages of disjoint runs free again."""
         for start, length in runs:
-            self._extents.give(start, length)
+            self._lanes[0].give(start, length)
 
     def _double_free(self, runs: Sequence[PageRun]) -> SlotError:
         unused = [page for at, n in runs for page in range(at, at + n) if not self._in_use[page]]
-        shown = shown_slots(_slots_of_pages(np.array(unused), self.page_size))
+        shown = shown_slots(slots_of_pages(np.array(unused), self.page_size))
         return SlotError(f"Double-free detected: slots not currently allocated: {shown}")
 
     @property
@@ -113,12 +113,12 @@ class SlotAllocator:
         listed = whole_pages("free_slots", slots, limit, self.page_size)
         pages = np.sort(check_pages("free_slots", listed, self.page_size))
         in_use = pages[self._flags[pages] != 0]
-        self._make_free(_runs_of_pages(pages[self._flags[pages] == 0]))
+        self._make_free(runs_of_pages(pages[self._flags[pages] == 0]))
         self._listed = None
-        self._listed_in_use = _slots_of_pages(in_use, self.page_size) if in_use.size else None
+        self._listed_in_use = slots_of_pages(in_use, self.page_size) if in_use.size else None
 
     def _free_runs(self) -> list[PageRun]:
-        return self._extents.runs()
+        return self._lanes[0].runs()
 
     def _check_listed(self) -> None:
         if self._listed_in_use is not None:
@@ -132,14 +132,14 @@ class SlotAllocator:
 
     def stats(self) -> AllocatorStats:
         """Give what was done so far, and how the free pages lie."""
-        free = self._extents
-        return self.counts.snapshot(
-            self.pages, self.page_size, free.free_pages, len(free), free.largest
-        )
+        extents = sum(map(len, self._lanes))
+        largest = max(lane.largest for lane in self._lanes)
+        return self.counts.snapshot(self.pages, self.page_size, self.free_pages, extents, largest)
 
     def check(self) -> None:
         """Raise RuntimeError if the parts of this allocator do not fit one another."""
-        self._extents.check()
+        for lane in self._lanes:
+            lane.check()
         for start, length in self._free_runs():
             if self._in_use.find(1, start, start + length) >= 0:
                 raise RuntimeError(f"Of the free pages {start}..{start + length - 1} one is in use")
@@ -199,11 +199,12 @@ def slots_of_runs(runs: Sequence[PageRun], page_size: int) -> torch.Tensor:
     return torch.from_numpy(np.concatenate(stretches))
 
 
-def _slots_of_pages(pages: NDArray[np.int64], page_size: int) -> NDArray[np.int64]:
+def slots_of_pages(pages: NDArray[np.int64], page_size: int) -> NDArray[np.int64]:
+    """Give the slots of pages, in their order."""
     return (pages[:, None] * page_size + np.arange(page_size)).reshape(-1)
 
 
-def _runs_of_pages(pages: NDArray[np.int64]) -> list[PageRun]:
+def runs_of_pages(pages: NDArray[np.int64]) -> list[PageRun]:
     """Give ascending pages as runs."""
     if not pages.size:
         return []

@@ -87,6 +87,9 @@ class HostSlotPool:
 
         Raises SlotError unless `need_size` is a multiple of the page size.
         """
+        return self._slots.alloc(self._whole_pages(need_size))
+
+    def _whole_pages(self, need_size: int) -> int:
         self._check_alive()
         need_size = check_int("need_size", need_size, 0)
         if need_size % self.page_size:
@@ -94,7 +97,7 @@ class HostSlotPool:
                 "The requested size should be a multiple of the page size. need_size is "
                 f"{need_size}, the page size {self.page_size}"
             )
-        return self._slots.alloc(need_size // self.page_size)
+        return need_size // self.page_size
 
     def alloc_contiguous_preferred(self, need_size: int) -> torch.Tensor | None:
         """Give what `alloc` does, in as few runs of consecutive slots as there can be.

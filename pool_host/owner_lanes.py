@@ -84,7 +84,10 @@ class LaneAllocator(SlotAllocator):
                 if first < stop:
                     lane.give(first, stop - first)
             return
-        pages = _pages_of_runs(runs)
+        self.put_back(_pages_of_runs(runs))
+
+    def put_back(self, pages: NDArray[np.int64]) -> None:
+        """Make pages that were taken free again, in any order."""
         # Lane after lane, with a place between, so that no run goes from one to the next.
         places = np.sort(pages % self.owners * (self._lane_pages + 1) + pages // self.owners)
         for place, length in runs_of_pages(places):

@@ -33,6 +33,7 @@ THOROUGH = tuple(
         "transforms/test_journal",
         "transforms/test_release_files.py",
         "transforms/test_whole_moves.py",
+        "verify/bundle/test_script.py",
         "verify/certificate/test_properties.py",
         "verify/hostile/test_contents.py",
         "verify/hostile/test_git.py",

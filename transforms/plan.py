@@ -189,9 +189,19 @@ class Plan:
 
 def load_plan(path: Path | str) -> Plan:
     """Read a plan from a file. Raises `Refusal` when it cannot be read or breaks the schema."""
+    return parse_plan(_read(path), str(path))
+
+
+def plan_text(path: Path | str) -> str:
+    r"""Give the text of a plan's file, with `\n` for line ends. Raises `Refusal` as `load_plan`."""
+    return decode_plan(_read(path), str(path))
+
+
+def _read(path: Path | str) -> bytes:
+    """Give the bytes of a file, and one more than a plan may have where there are more."""
     try:
         with open(path, "rb") as stream:
-            data = stream.read(MAX_PLAN_BYTES + 1)
+            return stream.read(MAX_PLAN_BYTES + 1)
     except OSError as error:
         raise Refusal(
             "unreadable-plan",
@@ -199,12 +209,11 @@ def load_plan(path: Path | str) -> Plan:
             next_step="Name a plan file that exists; `docs/plans.md` shows how to write one.",
             place=Place(str(path)),
         ) from error
-    return parse_plan(data, str(path))
 
 
 def parse_plan(data: bytes, path: str) -> Plan:
     """Parse the bytes of a plan; `path` is for messages. Raises `Refusal` with line and key."""
-    text = _decode(data, path)
+    text = decode_plan(data, path)
     dots, line = deepest_key(text)
     if dots > MOST_DOTS:
         raise _too_deep(Place(path, line))
@@ -226,7 +235,8 @@ def parse_plan(data: bytes, path: str) -> Plan:
     return read(Reader(path, text, document, locate_keys(text)))
 
 
-def _decode(data: bytes, path: str) -> str:
+def decode_plan(data: bytes, path: str) -> str:
+    r"""Give the text of a plan's bytes, with `\n` for line ends. Raises `Refusal`."""
     if len(data) > MAX_PLAN_BYTES:
         raise Refusal(
             "plan-size",

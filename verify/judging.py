@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from transforms.formatters import Formatters, no_formatters, repository_formatters
@@ -11,7 +11,7 @@ from transforms.tree import GitTree
 from verify.ancestry import Ancestry
 from verify.certificate import Certificate
 from verify.certifying import Range, certify_range
-from verify.moved_names import measure_move
+from verify.moved_names import measuring
 from verify.replay import Replay, replay
 from verify.workers import meanwhile
 
@@ -25,20 +25,26 @@ class Proof:
     ancestry: Ancestry
 
 
-def formatters_of(kind: str, base: GitTree) -> Formatters:
-    """Give the formatters that a plan asks for, `repository` or `none`: the base's own, or none."""
-    return no_formatters() if kind == "none" else repository_formatters(base)
+def formatters_of(
+    kind: str, base: GitTree, *, say: Callable[[str], None] | None = None
+) -> Formatters:
+    """Give the formatters that a plan asks for, `repository` or `none`: the base's own, or none.
+
+    `say` is told of an installation.
+    """
+    return no_formatters() if kind == "none" else repository_formatters(base, say=say)
 
 
-def prove(plan: Plan, base: GitTree, target: GitTree) -> Proof:
-    """Replay, certify and blame one move. Raises `Refusal`.
+def prove(
+    plan: Plan, base: GitTree, target: GitTree, *, say: Callable[[str], None] | None = None
+) -> Proof:
+    """Replay, certify and blame one move. Raises `Refusal`; `say` is told of an installation.
 
     Blame is git's work, in processes of its own, and the certificate has one too.
     """
     with (
         meanwhile(certify_range, Range.of(base, target)) as certificate,
-        ThreadPoolExecutor(1) as pool,
+        measuring(base, target) as ancestry,
     ):
-        ancestry = pool.submit(measure_move, base.again(), target.again(), certificate.result)
-        done = replay(plan, base, target, formatters_of(plan.formatters, base))
-        return Proof(done, certificate.result(), ancestry.result())
+        done = replay(plan, base, target, formatters_of(plan.formatters, base, say=say))
+        return Proof(done, certificate.result(), ancestry(certificate.result))

@@ -191,6 +191,15 @@ def test_a_symbol_that_went_to_two_files_is_told(history: History) -> None:
     assert [str(file.file) for file in result.plan.files] == ["c.py"]
 
 
+def test_a_file_that_went_with_more_than_what_moved_is_left_over(history: History) -> None:
+    before = {"a.py": f"{TWIN}\n\nprint(rate())\n", "b.py": "X = 1\n"}
+    after = {"b.py": f"X = 1\n\n\n{TWIN}"}
+    result = found(history, GitTree(history.folder, history.commit(before)), after)
+    assert moves(result.plan) == {("b", ("rate",))}
+    assert not result.replay.reproduces
+    assert result.left == ("a.py",)
+
+
 def test_an_edit_inside_moved_code_is_authored_and_nothing_else(history: History) -> None:
     base, after = made(history, SHOP, HEAD + PLANS["two destinations"][1])
     after["shop/reading.py"] = after["shop/reading.py"].replace("json.loads(text)", "text")

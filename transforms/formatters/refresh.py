@@ -85,7 +85,7 @@ def main() -> int:
 def _releases(project: str, versions: set[str] | None) -> Iterator[tuple[str, dict[str, str]]]:
     """Give each wanted release in order, with the SHA-256 of its wheels by their tags."""
     releases: dict[str, dict[str, str]] = {}
-    for filename, sha256 in _index_page(project):
+    for filename, sha256 in index_page(project):
         wheel = _WHEEL.fullmatch(filename)
         if wheel and _RELEASE.fullmatch(wheel[1]):
             releases.setdefault(wheel[1], {})[wheel[2]] = sha256
@@ -95,7 +95,7 @@ def _releases(project: str, versions: set[str] | None) -> Iterator[tuple[str, di
             yield version, dict(sorted(releases[version].items()))
 
 
-def _index_page(project: str) -> list[tuple[str, str]]:
+def index_page(project: str) -> list[tuple[str, str]]:
     """Read file names and hashes from the first index of pip that has the project."""
     collector = import_module("pip._internal.index.collector")
     link = import_module("pip._internal.models.link").Link

@@ -191,6 +191,8 @@ class Search:
         for source in best.plan.sources:
             path = self._path(source.module.text)
             if refused or path in best.off or source.becomes is not None:
+                if refused and source.emptied is not None:  # more went than what moved
+                    yield Change(f"kept {source}", path, _keeping(source))
                 for number, edit in enumerate(self._of_source(source, path)):
                     yield Change(f"source {number} {source}", path, edit)
         for destination in best.plan.destinations:
@@ -251,6 +253,15 @@ def _edited(plan: Plan, changes: Iterable[Change]) -> Plan:
     for change in changes:
         plan = change.edit(plan)
     return plan
+
+
+def _keeping(source: Source) -> Edit:
+    def change(plan: Plan) -> Plan:
+        kept = replace(source, emptied=None)
+        sources = tuple(kept if other.module == source.module else other for other in plan.sources)
+        return replace(plan, sources=sources)
+
+    return change
 
 
 def _leaving(path: str) -> Edit:

@@ -1,0 +1,33 @@
+"""One report of a move that was replayed, certified and blamed: the verdict is the replay's."""
+
+from __future__ import annotations
+
+from transforms.plan import Plan
+from transforms.tree import GitTree
+from verify.ancestry_report import blamed
+from verify.certificate_report import certified, residual_texts
+from verify.judging import Proof
+from verify.replay_report import replayed
+from verify.report import Report
+
+
+def proved(plan: Plan, proof: Proof, base: GitTree, target: GitTree) -> Report:
+    """Report all three; the last line is PASS, or what the replay leaves."""
+    texts = residual_texts(base, target, proof.certificate)
+    replay = replayed("PLAN", plan.title, proof.replay)
+    certificate = certified(base.commit, target.commit, proof.certificate, texts)
+    ancestry = blamed(base.commit, target.commit, proof.ancestry)
+    counts, verdict = replay.summary
+    return Report(
+        command="bundle",
+        verdict=replay.verdict,
+        headline=plan.title or f"{base.commit[:12]} .. {target.commit[:12]}",
+        sections=(*replay.sections, *certificate.sections, *ancestry.sections),
+        summary=(*certificate.summary, *ancestry.summary, counts, verdict),
+        data={
+            "replay": dict(replay.data),
+            "certificate": dict(certificate.data),
+            "ancestry": dict(ancestry.data),
+        },
+        timings=replay.timings,
+    )

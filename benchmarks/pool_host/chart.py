@@ -27,7 +27,8 @@ def chart(churned: ChurnResult, released: ReleaseResult) -> str:
     ]
     parts, top = [], 10
     for title, bars, logarithmic in groups:
-        parts.append(_text(10, top + 14, title, "start", "bold"))
+        words = f"{title} (logarithmic)" if logarithmic else title
+        parts.append(_text(10, top + 14, words, "start", "bold"))
         top += ROW
         for name, value in bars:
             parts += _bar(top, name, value, _share(value, bars, logarithmic))

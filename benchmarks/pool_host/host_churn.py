@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -117,32 +118,33 @@ class Results:
         return said
 
 
-def measure(churn: Churn, rounds: int) -> Results:
+def measure(churn: Churn, rounds: int, owners: Sequence[int] = OWNERS) -> Results:
     """Run everything once, and the churn in rounds."""
     torch.set_num_threads(1)
     released = releases()  # first, while memory is as the system gives it
-    owned = tuple(lanes(churn, owners) for owners in OWNERS)
+    owned = tuple(lanes(churn, count) for count in owners)
     return Results(churn, churn_all(churn, rounds), released, owned)
 
 
 def table(results: Results) -> list[str]:
     """Give the tables, line by line."""
     churn = results.churn
+    load, cores = os.getloadavg()[0], os.cpu_count()
     lines = [
         f"{churn.pages:,} pages of {churn.page_size} slots, {churn.occupancy:.0%} full, room "
         f"{churn.room:.0%}, {churn.random_share:.0%} of evictions at random; {churn.ops:,} nodes "
-        f"after {churn.burn_in:,}; microseconds",
+        f"after {churn.burn_in:,}; microseconds; load {load:.1f} on {cores} cores",
         "",
-        f"{'end to end, slot tensors':26}{'alloc p50':>10}{'p90':>8}{'p99':>9}{'free p50':>10}"
+        f"{'end to end, slot tensors':32}{'alloc p50':>10}{'p90':>8}{'p99':>9}{'free p50':>10}"
         f"{'p99':>8}{'runs':>7}{'p99':>5}{'pages/run':>11}{'in one run':>12}",
     ]
     lines += [_row(name, found) for name, found in results.churned.slots.items()]
-    lines += ["", f"{'choosing pages alone':26}"]
+    lines += ["", f"{'choosing pages alone':32}"]
     lines += [_row(name, found) for name, found in results.churned.selection.items()]
     lines += [
         "",
-        f"{'statistics':26}{results.churned.statistics_p50:10.1f}",
-        f"{'available_size':26}{results.churned.available_p50:10.1f}",
+        f"{'statistics':32}{results.churned.statistics_p50:10.1f}",
+        f"{'available_size':32}{results.churned.available_p50:10.1f}",
         "",
         f"{f'release, {SCALE_SLOTS:,} slots':34}{'ours':>10}{'eager':>12}{'ratio':>12}",
     ]
@@ -168,7 +170,7 @@ def table(results: Results) -> list[str]:
 
 def _row(name: str, found: Figures) -> str:
     return (
-        f"{name:26}{found.alloc_p50:10.1f}{found.alloc_p90:8.1f}{found.alloc_p99:9.1f}"
+        f"{name:32}{found.alloc_p50:10.1f}{found.alloc_p90:8.1f}{found.alloc_p99:9.1f}"
         f"{found.free_p50:10.1f}{found.free_p99:8.1f}{found.runs_mean:7.2f}{found.runs_p99:5.0f}"
         f"{found.pages_per_run:11.1f}{found.contiguous:12.0%}"
     )
@@ -231,6 +233,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     add("--ops", type=int, default=base.ops, help="nodes that are measured (%(default)s)")
     add("--seed", type=int, default=base.seed, help="of what comes and goes (%(default)s)")
     add("--rounds", type=int, default=3, help="of the quick allocators (%(default)s)")
+    add("--owners", type=int, nargs="+", default=list(OWNERS), help="of lanes (%(default)s)")
     add("--json", type=Path, metavar="FILE", help="write everything as data")
     add("--svg", type=Path, metavar="FILE", help="write a plot")
     add("--check", action="store_true", help="exit 1 where a budget is passed")
@@ -260,7 +263,7 @@ def churn_of(chosen: argparse.Namespace) -> Churn:
 def main(given: Sequence[str] | None = None) -> int:
     """Measure, print, and tell whether the budgets are kept."""
     chosen = arguments(given)
-    results = measure(churn_of(chosen), chosen.rounds)
+    results = measure(churn_of(chosen), chosen.rounds, chosen.owners)
     lines, kept = verdict(results)
     preempted = sum(found.preempted for found in results.churned.slots.values())
     print("\n".join([*table(results), "", *lines]))

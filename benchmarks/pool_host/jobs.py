@@ -38,7 +38,7 @@ _Found = TypeVar("_Found")
 
 OURS = "extents (pool_host)"
 LAZY = "lazy list, used flags"
-EAGER = "eager list"
+EAGER = "eager list, no checks"
 SORT = "sort and scan"
 BITMAP = "first-fit bitmap"
 LIFO = "LIFO pages"

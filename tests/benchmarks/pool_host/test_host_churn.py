@@ -166,7 +166,10 @@ def test_a_size_in_gb_is_counted_in_pages() -> None:
     )
 
 
-ARGUMENTS = "--pages 400 --page-size 4 --old 1-4 --new 2:2,9,30 --burn-in 40 --ops 60 --rounds 2"
+ARGUMENTS = (
+    "--pages 400 --page-size 4 --old 1-4 --new 2:2,9,30 --burn-in 40 --ops 60 --rounds 2 "
+    "--owners 4 8"
+)
 
 
 @pytest.fixture
@@ -206,8 +209,8 @@ def test_a_passed_budget_fails_a_check_and_a_strange_baseline_is_named(
     real = host_churn.measure
     slow, strange = 0.0, 1.0
 
-    def measure(churn: Churn, rounds: int) -> host_churn.Results:
-        found = real(churn, rounds)
+    def measure(churn: Churn, rounds: int, owners: list[int]) -> host_churn.Results:
+        found = real(churn, rounds, owners)
         released = replace(
             found.released,
             ours=dict.fromkeys(found.released.ours, 1.0),

@@ -71,10 +71,15 @@ class LaneAllocator(SlotAllocator):
             self.counts.failures += 1
             return None
         pages, runs = taken
+        try:
+            slots = slots_of_pages(pages, self.page_size)
+        except BaseException:  # no memory, or interrupted: nobody gets the pages
+            self.put_back(pages)
+            raise
         self._flags[pages] = 1
         self._listed = None
         self.counts.allocated(owners.size, runs)
-        return torch.from_numpy(slots_of_pages(pages, self.page_size))
+        return torch.from_numpy(slots)
 
     def _give(self, runs: Sequence[PageRun]) -> None:
         if len(runs) == 1:  # a run of all owners' pages is one of each owner's own

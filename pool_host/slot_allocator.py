@@ -58,7 +58,11 @@ class SlotAllocator:
         if runs is None:
             self.counts.failures += 1
             return None
-        slots = slots_of_runs(runs, self.page_size)
+        try:
+            slots = slots_of_runs(runs, self.page_size)
+        except BaseException:  # no memory, or interrupted: nobody gets the pages
+            self._give(runs)
+            raise
         for start, length in runs:
             self._in_use[start : start + length] = b"\1" * length
         self._listed = None

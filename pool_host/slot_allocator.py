@@ -104,7 +104,7 @@ class SlotAllocator:
         given out or taken back. Nothing here reads it.
 
         Set to a list of whole pages, it makes those the free ones. Slots in use are no less so for
-        being in the list: as long as they are, nothing is given out.
+        being in the list: it is damaged, and until it is set again nothing is given out.
         """
         if self._listed is None:
             self.counts.materialisations += 1

@@ -15,7 +15,6 @@ import logging
 import queue
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -23,6 +22,7 @@ import torch
 from hicache.device_pools import PagedTokenToKVPoolAllocator
 from hicache.host_pools import HostPages
 from hicache.pages import pages_of
+from hicache.statistics import Moved, TransferStats
 from hicache.storage.base import HiCacheStorage
 from hicache.transfers import LayerDoneCounter, Load, Prefetch, Transfer
 from hicache.workers import Closed, CopyStream, Worker
@@ -54,14 +54,6 @@ class WorkerFactory(Protocol):
         ended: Callable[[_Kind, BaseException | None], None],
     ) -> WorkerLike[_Kind]:
         """Make one that handles transfers with `handle` and tells `ended` of each."""
-
-
-@dataclass(frozen=True, slots=True)
-class TransferStats:
-    """What was taken back from `finished`, by kind of transfer: bytes that arrived, failures."""
-
-    moved: Counter[str] = field(default_factory=Counter)
-    failed: Counter[str] = field(default_factory=Counter)
 
 
 class HiCacheController:
@@ -165,7 +157,7 @@ class HiCacheController:
             return storage.batch_exists(keys)
         except OSError as error:
             logger.warning("storage cannot be asked for pages", exc_info=error)
-            self.stats.failed["prefetch"] += 1
+            self.stats.fail("prefetch")
             return 0
 
     def prefetch(self, keys: Sequence[str], tag: Any = None) -> Prefetch | None:
@@ -205,7 +197,12 @@ class HiCacheController:
                 break
             self._open -= 1
             self._count_pages(transfer, -1)
-            self._count_bytes(transfer)
+            self.stats.record(
+                transfer.kind,
+                self._moved(transfer),
+                transfer.seconds,
+                failed=transfer.error is not None,
+            )
             ended.append(transfer)
         self.drain_host_mem_release()
         return ended
@@ -300,6 +297,7 @@ class HiCacheController:
 
     def _end(self, transfer: Transfer, error: BaseException | None) -> None:
         transfer.error = error
+        transfer.stop_clock()
         if isinstance(transfer, Prefetch):
             self.append_host_mem_release(transfer.missing())
         self._ended.put(transfer)  # before anyone is woken, who may look for it there
@@ -324,14 +322,18 @@ class HiCacheController:
                 if not books[page]:
                     del books[page]
 
-    def _count_bytes(self, transfer: Transfer) -> None:
-        slots = transfer.host_indices
+    def _moved(self, transfer: Transfer) -> Moved:
+        """Give what of a transfer has arrived."""
         if isinstance(transfer, Prefetch):
-            slots = transfer.arrived()
-        elif transfer.error is not None:
-            slots = slots[:0]
-        self.stats.moved[transfer.kind] += slots.numel() // self.page_size * self._pages.page_bytes
-        self.stats.failed[transfer.kind] += transfer.error is not None
+            arrived = transfer.completed
+        else:
+            arrived = 0 if transfer.error else transfer.host_indices.numel() // self.page_size
+        slots = arrived * self.page_size
+        host = pages_of(transfer.host_indices[:slots], self.page_size, "host_indices")
+        if transfer.kind not in {"write", "load"}:
+            return self._pages.moved(host)
+        device = pages_of(transfer.device_indices[:slots], self.page_size, "device_indices")
+        return self._pages.moved(host, device, self.io_backend)
 
     def _refuse_in_flight(self, slots: torch.Tensor, books: Counter[int], argument: str) -> None:
         busy = [page for page in pages_of(slots, self.page_size, argument) if books[page]]

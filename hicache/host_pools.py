@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -17,6 +18,7 @@ import pool_host.group
 import pool_host.mha
 import pool_host.mla
 from hicache.device_pools import DSATokenToKVPool, KVCache, MHATokenToKVPool, MLATokenToKVPool
+from hicache.statistics import Moved, count_runs
 
 if TYPE_CHECKING:
     from pool_host import HostPoolGroup
@@ -145,6 +147,29 @@ class HostPages:
             self._host.load_to_device_per_layer(*args, of_model, io_backend, sides)
         else:
             self._host.load_to_device_per_layer(*args, layer, io_backend)
+
+    def moved(
+        self, host: Sequence[int], device: Sequence[int] | None = None, io_backend: str = ""
+    ) -> Moved:
+        """Give what it takes to move pages between the tiers, or to or from storage.
+
+        `host` and `device` are pages in the order of the transfer. Storage, without `device`, is
+        handed each page by itself.
+        """
+        pages = len(host)
+        if device is None:
+            return Moved(pages, count_runs(host), pages, pages * self.page_bytes)
+        runs = count_runs(host, device)
+        copies = 0
+        for pool in self._pools:
+            for layout, _ in pool.buffers.parts:
+                if not layout.row_bytes:
+                    continue
+                # Elsewhere a layer's rows of one page do not touch those of the next.
+                in_stretches = layout.name == "layer_first" or layout.layers == 1
+                by_run = runs if in_stretches else pages
+                copies += layout.layers * (by_run if io_backend == "direct" else pages > 0)
+        return Moved(pages, runs, copies, pages * self.page_bytes)
 
     def read(self, slot: int) -> torch.Tensor:
         """Copy the page that begins at `slot`: uint8 of shape (page_bytes,)."""

@@ -60,11 +60,13 @@ class HiCacheStorage(ABC):
     """Keeps pages by key. Called from two worker threads and the scheduler at once.
 
     A back end never gives bytes that were not set under the same key and format: what is lost,
-    damaged or foreign is a miss. `format` is that of every page it keeps.
+    damaged or foreign is a miss. `format` is that of every page it keeps; `refused` counts the
+    pages that were found and not believed.
     """
 
     def __init__(self, page_format: PageFormat) -> None:
         self.format = page_format
+        self.refused = 0
 
     @abstractmethod
     def get(self, key: str, target: torch.Tensor) -> bool:

@@ -51,7 +51,6 @@ class HiCacheFile(HiCacheStorage):
         """Open or make the folder. Raises `OSError` if it cannot be made or written to."""
         super().__init__(page_format)
         self.folder = Path(folder) / page_format.digest.hex()[:16]
-        self.refused = 0
         self._lock = threading.Lock()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._write(

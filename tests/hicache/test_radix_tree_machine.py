@@ -13,8 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from hicache.nodes import TreeNode
 from hicache.pages import pages_of
-from hicache.radix_tree import Match, TreeNode
+from hicache.radix_tree import Match
 from hicache.transfers import Load, Prefetch, Transfer
 from tests.hicache.rig import Rig, path_tokens
 

@@ -11,13 +11,14 @@ PIP_INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check -c constr
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two installs into one environment would race
-.PHONY: help transform test lint bench clean
+.PHONY: help transform test lint bench docs clean
 
 help:
 	@echo "make transform   replay the split of pool_host, then split a real module of SGLang"
 	@echo "make test        run the tests (ARGS='-k word' chooses some)"
 	@echo "make lint        Ruff, its formatter, and mypy"
 	@echo "make bench       measure the mover beside rope, the judge beside git blame"
+	@echo "make docs        build the documentation as a site, in build/site"
 	@echo "make clean       remove the environment, caches and build/"
 
 transform: $(VENV)/base.stamp
@@ -34,6 +35,9 @@ lint: $(VENV)/dev.stamp
 bench: $(VENV)/dev.stamp
 	@$(PY) -m benchmarks.transforms $(ARGS)
 	@$(PY) -m benchmarks.verify
+
+docs: $(VENV)/docs.stamp
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 clean:
 	rm -rf "$(VENV)" build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -55,4 +59,10 @@ $(VENV)/dev.stamp: pyproject.toml constraints.txt
 	$(environment)
 	@echo "installing Repot and its tools into $(VENV) ..." >&2
 	@$(PIP_INSTALL) -e '.[$(EXTRAS)]'
+	@touch "$(VENV)/base.stamp" "$@"
+
+$(VENV)/docs.stamp: pyproject.toml constraints.txt
+	$(environment)
+	@echo "installing what builds the documentation into $(VENV) ..." >&2
+	@$(PIP_INSTALL) -e '.[docs]'
 	@touch "$(VENV)/base.stamp" "$@"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from tests.documents import (
     PAGES,
@@ -39,6 +40,14 @@ from verify import cli, release
 from verify.report import to_text
 
 PLANS = ROOT / "docs" / "plans.md"
+OPTIONS = {
+    name: {
+        option
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    for name, command in typer.main.get_group(cli.app).commands.items()
+}
 EXAMPLES = [example for page in PAGES for example in examples(page)]
 
 
@@ -246,8 +255,13 @@ class TestFormatters:
             assert stated[project] == f"{min(known(project), key=order)} and newer"
 
 
-def test_the_page_on_judging_shows_what_is_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("name", "count"), [("judging.md", 5), ("reviewing.md", 2)])
+def test_the_pages_of_the_judge_show_what_is_printed(
+    name: str,
+    count: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     history = History(tmp_path / "repo")
     fixed = {**AFTER, "till.py": AFTER["till.py"].replace("Money, pay)", "pay)")}
@@ -262,7 +276,7 @@ def test_the_page_on_judging_shows_what_is_printed(
         history.git("tag", tag)
     monkeypatch.chdir(history.folder)
     monkeypatch.setenv("REPOT_CACHE", str(tmp_path / "cache"))
-    page = (ROOT / "docs" / "judging.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     consoles = [fence for fence in fences(page) if fence.language == "console"]
     for fence in consoles:
         for command, wanted in commands(fence.text):
@@ -270,7 +284,7 @@ def test_the_page_on_judging_shows_what_is_printed(
             cli.run([*arguments, "--jobs", "1"] if arguments[0] == "chain" else arguments)
             output = capfd.readouterr().out
             assert is_printed(wanted, output), f"{fence.line}: {command}\n{output}"
-    assert len(consoles) == 5
+    assert len(consoles) == count
 
 
 class TestReadme:
@@ -306,6 +320,38 @@ class TestPages:
             assert target.exists(), link
             if anchor:
                 assert anchor in anchors(target.read_text(encoding="utf-8")), link
+
+    @pytest.mark.parametrize(
+        "name",
+        ["author", "bundle", "certificate", "ci", "comparison", "engine", "index", "reviewing"],
+    )
+    def test_who_opens_it_is_shown_what_to_type(self, name: str) -> None:
+        text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        first = fences(text)[0]
+        assert first.language in {"sh", "yaml", "console"}
+        before = "".join(text.splitlines(keepends=True)[1 : first.line - 1])
+        assert len(before.split()) < 50
+
+    @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+    def test_every_command_and_option_exists(self, page: Path) -> None:
+        text = page.read_text(encoding="utf-8")
+        found = fences(text)
+        shown = [fence.text for fence in found if fence.language in {"sh", "yaml"}]
+        typed = (commands(fence.text) for fence in found if fence.language == "console")
+        shown += [command for pairs in typed for command, _ in pairs]
+        shown += re.findall(r"`([^`\n]+)`", text)
+        for name, rest in re.findall(r"(?<![-./\w])repot ([a-z]+)\b([^#|\n]*)", "\n".join(shown)):
+            assert name in OPTIONS, f"repot {name}"
+            unknown = set(re.findall(r"(?<!\S)--[a-z][a-z-]+", rest)) - OPTIONS[name]
+            assert not unknown, f"repot {name}{rest}"
+
+    def test_every_page_is_linked_from_the_index_and_stands_in_the_site(self) -> None:
+        pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
+        index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+        assert pages == set(links(index))
+        site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+        listed = re.findall(r": (\w+\.md)$", site.partition("\nnav:\n")[2], re.MULTILINE)
+        assert sorted(listed) == sorted({*pages, "index.md"})
 
     def test_every_page_is_linked_from_the_readme(self) -> None:
         linked = {

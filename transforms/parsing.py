@@ -42,8 +42,12 @@ _kept: ContextVar[dict[Hashable, Any] | None] = ContextVar("what is parsed", def
 def parsed_once() -> Iterator[None]:
     """Parse each file once within the block, however often it is asked for.
 
-    For work that goes over the same files again and again; they all stay in memory.
+    For work that goes over the same files again and again; they all stay in memory. A block within
+    such a block shares what that one keeps.
     """
+    if _kept.get() is not None:
+        yield
+        return
     token = _kept.set({})
     try:
         yield

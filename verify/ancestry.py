@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transforms.errors import Place, Refusal
 from transforms.git import GitError, MissingObjectError
@@ -96,6 +96,21 @@ def measure(
     for path, credited in zip(destinations, results, strict=True):
         files.append(_file(path, contents[path], credited, strict[path], explain))
     return Ancestry(tuple(sorted(files, key=lambda file: file.path)))
+
+
+def explained(ancestry: Ancestry, explain: Explain) -> Ancestry:
+    """Give the same with another explanation of each line that is new to git."""
+    return Ancestry(
+        tuple(
+            replace(
+                file,
+                untraced=tuple(
+                    replace(line, operation=explain(file.path, line.line)) for line in file.untraced
+                ),
+            )
+            for file in ancestry.files
+        )
+    )
 
 
 def _without(apart: Container[str], tree: GitTree) -> Iterator[tuple[str, int, str]]:

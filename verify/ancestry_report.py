@@ -15,12 +15,15 @@ def blamed(base: str, target: str, ancestry: Ancestry) -> Report:
         command="blame",
         verdict=Verdict.HOLDS,
         headline=f"{base} .. {target}",
-        sections=(Section("Ancestry", tuple(map(_file, ancestry.files))),)
-        if ancestry.files
-        else (),
+        sections=(ancestry_section(ancestry),) if ancestry.files else (),
         summary=(total(ancestry),),
         data=ancestry_data(ancestry),
     )
+
+
+def ancestry_section(ancestry: Ancestry) -> Section:
+    """Each file that received code, how much of it is traced, and what explains the rest."""
+    return Section("Ancestry", tuple(map(_file, ancestry.files)))
 
 
 def total(ancestry: Ancestry) -> str:
@@ -40,7 +43,8 @@ def _file(file: FileAncestry) -> Finding:
     if untraced:
         rows.append(Row.of("new to git", untraced, Style.QUIET))
     message = f"{file.traced}/{file.lines} traced, {file.strict} to the sources alone"
-    return Finding("ancestry", Place(file.path), message, tuple(rows))
+    share = file.traced, file.lines
+    return Finding("ancestry", Place(file.path), message, tuple(rows), share=share)
 
 
 def _runs(untraced: tuple[Untraced, ...]) -> list[tuple[str, list[int]]]:

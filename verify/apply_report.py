@@ -82,24 +82,42 @@ def _result(done: Applied) -> str:
 
 
 def _sections(outcome: Outcome, counts: Counts) -> tuple[Section, ...]:
-    edits = [edit for caller in outcome.callers for edit in caller.edits]
-    by_kind = listed(Counter(edit.kind for edit in edits))
     return (
         Section("Sources", tuple(_source(item, counts) for item in outcome.sources)),
         Section("Destinations", tuple(_destination(item) for item in outcome.destinations)),
-        Section(
-            "Callers",
-            tuple(_caller(item) for item in outcome.callers),
-            f"{counted(len(edits), 'edit')} in {counted(len(outcome.callers), 'file')}: {by_kind}",
-        ),
+        callers_section(outcome),
         authored_section(outcome),
-        Section(
-            "Left alone, for a person to look at",
-            tuple(_note(note) for note in outcome.notes),
-            counted(len(outcome.notes), "note"),
-        ),
-        Section("Formatters", _formatters(outcome)),
+        notes_section(outcome),
+        formatters_section(outcome),
     )
+
+
+def callers_section(outcome: Outcome) -> Section:
+    """Every file that imports or names what moved, with each line before and after."""
+    findings = tuple(_caller(item) for item in outcome.callers)
+    return Section("Callers", findings, callers_total(outcome), aside=True)
+
+
+def callers_total(outcome: Outcome) -> str:
+    """Count the callers and their edits, by kind."""
+    edits = [edit for caller in outcome.callers for edit in caller.edits]
+    by_kind = listed(Counter(edit.kind for edit in edits))
+    return f"{counted(len(edits), 'edit')} in {counted(len(outcome.callers), 'file')}: {by_kind}"
+
+
+def notes_section(outcome: Outcome) -> Section:
+    """What the mover leaves alone."""
+    return Section(
+        "Left alone, for a person to look at",
+        tuple(_note(note) for note in outcome.notes),
+        counted(len(outcome.notes), "note"),
+        aside=True,
+    )
+
+
+def formatters_section(outcome: Outcome) -> Section:
+    """Which formatters ran, and what each changed by itself."""
+    return Section("Formatters", _formatters(outcome), aside=True)
 
 
 def _source(source: SourceChange, counts: Counts) -> Finding:

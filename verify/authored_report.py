@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from transforms.errors import Place
-from transforms.outcome import Outcome
+from transforms.outcome import Authored, Outcome
 from verify.report import Finding, Row, Section, Style, counted, cut, outside_ascii
 
 
@@ -19,19 +18,21 @@ def authored_section(outcome: Outcome) -> Section:
                 "authored",
                 Place(item.path),
                 f"{item.kind}, {counted(item.lines, 'line')}",
-                tuple(_rows(item.removed, item.added)),
+                authored_rows(item),
             )
             for item in outcome.authored
         ),
     )
 
 
-def _rows(removed: tuple[str, ...], added: tuple[str, ...]) -> Iterable[Row]:
-    if removed:
-        yield Row.of("", cut(removed, None), Style.REMOVED)
-    if added:
-        yield Row.of("", cut(added, None), Style.ADDED)
-    yield from outside_ascii("\n".join(added))
+def authored_rows(item: Authored) -> tuple[Row, ...]:
+    """Give what authored text takes away and adds, whole, and its characters outside ASCII."""
+    rows = []
+    if item.removed:
+        rows.append(Row.of("", cut(item.removed, None), Style.REMOVED))
+    if item.added:
+        rows.append(Row.of("", cut(item.added, None), Style.ADDED))
+    return (*rows, *outside_ascii("\n".join(item.added)))
 
 
 def authored_words(outcome: Outcome) -> str:

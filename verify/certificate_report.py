@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from transforms.errors import Place
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate, Moved, Residual
-from verify.ranges import entries_at
+from verify.exhibits import Excerpt, Sides, Text
+from verify.marks import Mark, sided
+from verify.moved_code import texts_at
 from verify.report import (
     Finding,
     Report,
@@ -24,11 +25,10 @@ from verify.report import (
 )
 
 _VERDICTS = {CERTIFIED: Verdict.HOLDS, RESIDUAL: Verdict.DIFFERS}
-_LINE_END = re.compile(r"\r\n|\r|\n")  # where Python ends a line
 _NEAR = 12  # lines between the two sides of one change
 
-# The lines of a file of one side (`base` or `target`), for the residuals that stand in it.
-Texts = Mapping[tuple[str, str], list[str]]
+# The files of one side (`base` or `target`), for the residuals that stand in them.
+Texts = Mapping[tuple[str, str], Text]
 
 
 def certified(base: str, target: str, certificate: Certificate, texts: Texts) -> Report:
@@ -39,13 +39,9 @@ def certified(base: str, target: str, certificate: Certificate, texts: Texts) ->
         headline=f"{base} .. {target}",
         sections=tuple(s for s in sections(certificate, texts) if s.findings),
         summary=(totals(certificate), verdict_line(certificate)),
+        marks=tuple(marks(certificate)),
         data=certificate_data(certificate),
     )
-
-
-def _lines(data: bytes) -> list[str]:
-    """Split a file as Python counts its lines."""
-    return _LINE_END.split(data.decode("utf-8", "backslashreplace"))
 
 
 def residual_texts(base: GitTree, target: GitTree, certificate: Certificate) -> Texts:
@@ -53,32 +49,44 @@ def residual_texts(base: GitTree, target: GitTree, certificate: Certificate) -> 
     texts = {}
     for side, tree in (("base", base), ("target", target)):
         paths = sorted({r.path for r in certificate.residuals if r.side == side and r.lines})
-        for path, entry in entries_at(tree, paths).items():
-            texts[side, path] = _lines(entry.data)
+        for path, text in texts_at(tree, paths).items():
+            texts[side, path] = text
     return texts
 
 
 def sections(certificate: Certificate, texts: Texts) -> Iterable[Section]:
     """The findings: what to read first, what is listed last."""
-    residuals = tuple(_residual(group, texts) for group in grouped(certificate.residuals))
-    yield Section("Residual: not part of the move", residuals)
-    yield Section(
-        "Unknown: cannot be judged",
-        tuple(
-            Finding(
-                "unknown",
-                Place(u.path, u.line),
-                u.why + (f" (needs Python {u.needs[0]}.{u.needs[1]})" if u.needs else ""),
-            )
-            for u in certificate.unknowns
-        ),
+    yield Section("Residual: not part of the move", residual_findings(certificate, texts))
+    yield Section("Unknown: cannot be judged", unknown_findings(certificate))
+    yield Section("Moved", tuple(map(moved_finding, certificate.moved)), aside=True)
+    yield Section("Copied", tuple(map(moved_finding, certificate.copies)), aside=True)
+    yield Section("Derived", tuple(map(moved_finding, certificate.derived)), aside=True)
+    yield observed(certificate)
+
+
+def residual_findings(certificate: Certificate, texts: Texts) -> tuple[Finding, ...]:
+    """What is not part of the move, each with its lines."""
+    return tuple(_residual(group, texts) for group in grouped(certificate.residuals))
+
+
+def unknown_findings(certificate: Certificate) -> tuple[Finding, ...]:
+    """What keeps a certificate from being given."""
+    return tuple(
+        Finding(
+            "unknown",
+            Place(u.path, u.line),
+            u.why + (f" (needs Python {u.needs[0]}.{u.needs[1]})" if u.needs else ""),
+        )
+        for u in certificate.unknowns
     )
-    yield Section("Moved", tuple(map(_moved, certificate.moved)))
-    yield Section("Copied", tuple(map(_moved, certificate.copies)))
-    yield Section("Derived", tuple(map(_moved, certificate.derived)))
-    yield Section(
+
+
+def observed(certificate: Certificate) -> Section:
+    """What a program could notice."""
+    return Section(
         "Observable, though no statement changed",
         tuple(Finding(o.kind, Place(o.path, o.line), o.what) for o in certificate.observables),
+        aside=True,
     )
 
 
@@ -106,20 +114,34 @@ def _residual(group: tuple[Residual, ...], texts: Texts) -> Finding:
     rows = []
     for item in group:
         style = Style.ADDED if item.side == "target" else Style.REMOVED
-        lines = texts.get((item.side, item.path), [])
-        shown = [lines[n - 1] for n in item.lines if 0 < n <= len(lines)] or [item.text]
+        text = texts.get((item.side, item.path))
+        excerpt = None
+        if text is not None and item.lines:
+            excerpt = Excerpt(text, tuple(n for n in item.lines if 0 < n <= len(text.lines)))
+        shown = (excerpt.lines if excerpt else []) or [item.text]
         if any(shown):
-            rows.append(Row.of("", cut(shown), style))
+            rows.append(Row.of("", cut(shown), style, excerpt))
         if item.side == "target":
             rows += outside_ascii("\n".join(shown))
     side = "" if len(group) > 1 else f" ({last.side})"
     return Finding(last.kind, Place(last.path, last.line), f"{last.why}{side}", tuple(rows))
 
 
-def _moved(item: Moved) -> Finding:
+def marks(certificate: Certificate) -> Iterator[Mark]:
+    """The same places for a forge. What is gone has no line in the target."""
+    for *_, last in grouped(certificate.residuals):
+        place, why = sided(last.path, last.line, last.side, last.why)
+        yield Mark(place, "not part of the move", why)
+    for unknown in certificate.unknowns:
+        yield Mark(Place(unknown.path, unknown.line), "cannot be judged", unknown.why)
+
+
+def moved_finding(item: Moved, sides: Sides | None = None) -> Finding:
+    """One statement that stands elsewhere now."""
     source = f"{item.source}:{item.source_line}" if item.source else ""
     message = f"{item.symbol}, from {source}" if source else item.symbol
-    return Finding("moved", Place(item.destination, item.destination_line), message)
+    place = Place(item.destination, item.destination_line)
+    return Finding("moved", place, message, sides=sides)
 
 
 def totals(certificate: Certificate) -> str:

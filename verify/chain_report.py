@@ -5,12 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from transforms.errors import Place
-from verify.chain import NOT_PROVED, PROVED, UNREAD, Link, Spot
+from transforms.tree import GitTree
+from verify.chain import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot, judge_chain
+from verify.marks import Mark, sided
+from verify.ranges import open_range
 from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
+from verify.verdict_cache import VerdictCache
 
 _MOST_SPOTS = 8
+_TITLES = {"differs at": "not what the plan gives", "to read": "not part of the move"}
+
+
+def judge_range(
+    repo: Path,
+    base: str,
+    head: str,
+    *,
+    jobs: int = 0,
+    strict: bool = False,
+    cache: VerdictCache | None = None,
+) -> Report:
+    """Judge the commits that lead from `base` to `head`, and report them. Raises `Refusal`."""
+    if GitTree(repo, base).commit == GitTree(repo, head).commit:
+        return empty_chain(base, head)
+    before, after = open_range(repo, base, head)
+    links = judge_chain(repo, before, after, jobs=jobs, cache=cache)
+    if cache is not None:
+        cache.prune()
+    return chained(before.commit, after.commit, links, strict=strict)
 
 
 def chained(base: str, head: str, links: tuple[Link, ...], *, strict: bool) -> Report:
@@ -25,6 +50,7 @@ def chained(base: str, head: str, links: tuple[Link, ...], *, strict: bool) -> R
         headline=f"{base} .. {head}",
         sections=(Section("Commits, oldest first", tuple(map(_finding, links))),),
         summary=(total, result_words(red, unread if strict else [])),
+        marks=tuple(mark for link in links for mark in link_marks(link, strict=strict)),
         data={"commits": [link_data(link) for link in links], "strict": strict},
     )
 
@@ -59,11 +85,32 @@ def result_words(red: list[Link], unread: list[Link]) -> str:
 def _finding(link: Link) -> Finding:
     judgement = link.judgement
     rows = [Row.of("", words(link), Style.BAD if link.is_red else Style.PLAIN)]
-    if judgement.verdict == NOT_PROVED and judgement.differs:
-        rows.append(Row.of("differs at", _spots(judgement.differs)))
-    elif judgement.residuals and judgement.verdict in (PROVED, NOT_PROVED):
-        rows.append(Row.of("to read", _spots(judgement.residuals)))
+    label, spots = _to_read(judgement)
+    if spots:
+        rows.append(Row.of(label, _spots(spots)))
     return Finding(judgement.verdict, Place(link.commit[:12]), link.subject, tuple(rows))
+
+
+def _to_read(judgement: Judgement) -> tuple[str, tuple[Spot, ...]]:
+    """The places of a claimed move that its plan does not explain; else those that are no move."""
+    if judgement.verdict == NOT_PROVED and judgement.differs:
+        return "differs at", judgement.differs
+    return "to read", judgement.residuals if judgement.verdict in (PROVED, NOT_PROVED) else ()
+
+
+def link_marks(link: Link, *, strict: bool = False) -> Iterator[Mark]:
+    """The places of one commit to look at: errors where it is red, else notices."""
+    judgement = link.judgement
+    name = link.commit[:12]
+    label, spots = _to_read(judgement)
+    for spot in spots:
+        place, why = sided(spot.path, spot.line, spot.side, spot.why)
+        yield Mark(place, _TITLES[label], why, link.is_red, name)
+    if link.is_red and not spots:
+        yield Mark(Place(""), judgement.verdict, judgement.reason, True, name)
+    elif judgement.verdict == UNREAD:
+        message = f"{judgement.reason}: {link.subject}"
+        yield Mark(Place(""), UNREAD, message, strict, name)
 
 
 def words(link: Link) -> Iterator[str]:

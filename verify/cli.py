@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from verify.commands import apply, blame, bundle, certify, chain, infer, series, verify
+from verify.commands import apply, blame, bundle, certify, chain, infer, review, series, verify
 from verify.console import INTERRUPTED, Output, print_text
 from verify.escape import visible_lines
 from verify.report import Verdict, faulted
@@ -23,6 +23,7 @@ HELP = """Move Python code into new modules, byte for byte, from a plan of a few
 Examples:
   repot apply split.toml              what a plan would change here
   repot apply split.toml --write      make the move
+  repot review main..HEAD             a change of somebody else's: only the lines to read
   repot verify split.toml --base main --target HEAD
                                       whether a commit is just that move
   repot certify main..HEAD            the same without a plan: what is not part of a move
@@ -43,6 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("apply", help=apply.HELP)(apply.apply)
+app.command("review", help=review.HELP)(review.review)
 app.command("verify", help=verify.HELP)(verify.verify)
 app.command("certify", help=certify.HELP)(certify.certify)
 app.command("chain", help=chain.HELP)(chain.chain)

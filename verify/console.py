@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -34,28 +34,44 @@ _LOOK = {
 }
 
 
+def _only_json(form: str, report: Report) -> str:
+    raise TypeError(f"a report of {report.command} cannot be written as {form} here")
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """How a command was asked to show its report.
 
-    `json` is a path or `-` for stdout (in place of the text), `verbose` adds seconds by phase,
-    `traceback` adds Python's own traceback to a fault.
+    `files` has the file of each form (`json`, `markdown`, ...) that was asked for: a path, or `-`
+    for stdout, in place of the text; one of them at most. `verbose` adds seconds by phase,
+    `traceback` adds Python's own traceback to a fault. `render` makes each form but JSON; it is
+    given, since a bundle, which shows reports too, does not carry those forms.
     """
 
-    json: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
     verbose: bool = False
     traceback: bool = False
+    render: Callable[[str, Report], str] = _only_json
+
+    @property
+    def stdout(self) -> str | None:
+        """Which rendering goes to stdout, if one does."""
+        return next((name for name, file in self.files.items() if file == STDOUT), None)
+
+    def without_files(self) -> Output:
+        """Give the same with the text alone."""
+        return replace(self, files={})
 
     def show(self, report: Report) -> None:
-        """Print the report, and write its JSON where that was asked for.
+        """Print the report, and write the files that were asked for.
 
         What holds or differs is a result and goes to stdout; a refusal or a fault goes to stderr.
         """
-        if self.json != STDOUT:
+        if self.stdout is None:
             judged = report.verdict in {reports.Verdict.HOLDS, reports.Verdict.DIFFERS}
             lines = reports.to_lines(report, timings=self.verbose)
             print_lines(lines, sys.stdout if judged else sys.stderr)
-        self.write_json(report)
+        self.write(report)
 
     def show_traceback(self, error: BaseException) -> None:
         """Print Python's traceback to stderr where that was asked for."""
@@ -64,36 +80,52 @@ class Output:
             print_text(visible_lines(text), sys.stderr)
 
     def check(self) -> None:
-        """Raise `Refusal` if the JSON cannot be written: better before the work than after."""
-        if self.json in {None, STDOUT}:
-            return
-        path = Path(str(self.json))
-        target = path if path.exists() else path.parent
-        if not target.is_dir() and target != path:
-            raise self._unwritable("there is no such folder")
-        if path.is_dir() or not os.access(target, os.W_OK):
-            raise self._unwritable("it is a folder, or you may not write to it")
+        """Raise `Refusal` if a file cannot be written: better before the work than after."""
+        for name, file in self.files.items():
+            if file == STDOUT:
+                continue
+            path = Path(file)
+            target = path if path.exists() else path.parent
+            if not target.is_dir() and target != path:
+                raise _unwritable(name, file, "there is no such folder")
+            if path.is_dir() or not os.access(target, os.W_OK):
+                raise _unwritable(name, file, "it is a folder, or you may not write to it")
 
-    def write_json(self, report: Report) -> None:
-        """Write the JSON alone, to the file or to stdout. Raises `Refusal` if it cannot."""
-        if self.json is None:
-            return
-        text = reports.to_json(report, timings=self.verbose)
-        if self.json == STDOUT:
-            print_text(text, sys.stdout)
-            return
-        try:
-            Path(self.json).write_text(text, encoding="ascii", newline="\n")
-        except OSError as error:
-            raise self._unwritable(error.strerror or type(error).__name__) from error
+    def write(self, report: Report) -> None:
+        """Write the files alone, or the one on stdout. Raises `Refusal` if one cannot be."""
+        for name, file in self.files.items():
+            text = self._rendered(name, report)
+            if file == STDOUT:
+                print_text(text, sys.stdout)
+                continue
+            try:
+                Path(file).write_bytes(text.encode("utf-8", "backslashreplace"))
+            except OSError as error:
+                cause = error.strerror or type(error).__name__
+                raise _unwritable(name, file, cause) from error
 
-    def _unwritable(self, cause: str) -> Refusal:
-        return Refusal(
-            "unwritable-report",
-            f"The JSON report cannot be written: {cause}.",
-            next_step="Name a file in a folder that exists and that you may write to.",
-            place=Place(str(self.json)),
-        )
+    def _rendered(self, name: str, report: Report) -> str:
+        if name == "json":
+            return reports.to_json(report, timings=self.verbose)
+        return self.render(name, report)
+
+
+_NAMES = {
+    "json": "JSON report",
+    "markdown": "Markdown report",
+    "html": "page",
+    "github": "list of annotations",
+    "gitlab": "list of annotations",
+}
+
+
+def _unwritable(name: str, file: str, cause: str) -> Refusal:
+    return Refusal(
+        "unwritable-report",
+        f"The {_NAMES[name]} cannot be written: {cause}.",
+        next_step="Name a file in a folder that exists and that you may write to.",
+        place=Place(file),
+    )
 
 
 def is_colourful(stream: TextIO) -> bool:

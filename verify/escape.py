@@ -30,6 +30,7 @@ _ONE_LINE = re.compile(f"[{_HIDDEN}]|{_COMMAND}|[{_BLANK}]{{200,}}|^[{_BLANK}]*:
 _MANY_LINES = re.compile(
     rf"(?![\n\t])[{_HIDDEN}]|{_COMMAND}|[\t{_BLANK}]{{200,}}|(?m:^[\t{_BLANK}]*::)"
 )
+_CODE = re.compile(rf"(?![\n\t])[{_HIDDEN}]|[\t{_BLANK}]{{200,}}")
 
 _UNSEEN = re.compile(rf"(?![\n\t])[{_HIDDEN}]")
 _MOST_FOREIGN = 12
@@ -50,6 +51,11 @@ def visible_lines(text: str) -> str:
 def hides(text: str) -> bool:
     """Tell whether a text holds a character that acts on what displays it, or is not seen."""
     return _UNSEEN.search(text) is not None
+
+
+def visible_code(text: str) -> str:
+    """Show `text` as `visible_lines` does, but for a page: no log reads that, so `::` stays."""
+    return _CODE.sub(_show, text)
 
 
 def foreign(text: str) -> list[str]:

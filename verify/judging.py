@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from transforms.formatters import Formatters, no_formatters, repository_formatters
@@ -12,7 +11,7 @@ from transforms.tree import GitTree
 from verify.ancestry import Ancestry
 from verify.certificate import Certificate
 from verify.certifying import Range, certify_range
-from verify.moved_names import measure_move
+from verify.moved_names import measuring
 from verify.replay import Replay, replay
 from verify.workers import meanwhile
 
@@ -45,8 +44,7 @@ def prove(
     """
     with (
         meanwhile(certify_range, Range.of(base, target)) as certificate,
-        ThreadPoolExecutor(1) as pool,
+        measuring(base, target) as ancestry,
     ):
-        ancestry = pool.submit(measure_move, base.again(), target.again(), certificate.result)
         done = replay(plan, base, target, formatters_of(plan.formatters, base, say=say))
-        return Proof(done, certificate.result(), ancestry.result())
+        return Proof(done, certificate.result(), ancestry(certificate.result))

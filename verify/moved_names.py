@@ -6,14 +6,15 @@ chooses the files whose ancestry is measured; it proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from transforms.errors import Refusal
 from transforms.parsing import parse
 from transforms.tree import GitTree
-from verify.ancestry import Ancestry, measure
+from verify.ancestry import Ancestry, explained, measure
 from verify.certificate import Certificate
 from verify.definitions import defined_names
 from verify.explaining import explainer
@@ -32,9 +33,35 @@ def measure_move(
     base: GitTree, target: GitTree, certificate: Callable[[], Certificate]
 ) -> Ancestry:
     """Measure the ancestry of every file that a change moved code to."""
+    with measuring(base, target) as measured:
+        return measured(certificate)
+
+
+@contextmanager
+def measuring(
+    base: GitTree, target: GitTree
+) -> Iterator[Callable[[Callable[[], Certificate]], Ancestry]]:
+    """Measure beside the block: what it is given is asked for the ancestry, which may refuse.
+
+    Blame is git's work and waits in a thread. Nothing is parsed there: where two threads parse at
+    once, CPython loses count of depth (python/cpython#106905).
+    """
     moved = find_moved(base, target)
-    explain = explainer(target.read_many(moved.destinations), certificate)
-    return measure(base, target, moved.sources, moved.destinations, explain)
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(
+            measure, base.again(), target.again(), moved.sources, moved.destinations, _unexplained
+        )
+
+        def measured(certificate: Callable[[], Certificate]) -> Ancestry:
+            ancestry = coming.result()
+            texts = target.read_many(moved.destinations)
+            return explained(ancestry, explainer(texts, certificate))
+
+        yield measured
+
+
+def _unexplained(_path: str, _line: int) -> str:
+    return ""
 
 
 def find_moved(base: GitTree, target: GitTree) -> MovedFiles:

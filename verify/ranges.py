@@ -49,6 +49,29 @@ def open_range(repo: Path, base: str, target: str) -> tuple[GitTree, GitTree]:
     return before, after
 
 
+def common_ancestor(repo: Path, base: str, head: str) -> str:
+    """Give the newest commit that two revisions have in common: where a branch left another.
+
+    Raises `Refusal` where a revision is not here, or where they have nothing in common.
+    """
+    before, after = GitTree(repo, base), GitTree(repo, head)
+    try:
+        printed = after.repository.run("merge-base", before.commit, after.commit)
+    except MissingObjectError:
+        raise after.repository.missing("What leads to the two commits") from None
+    except GitError:
+        if after.repository.is_shallow():
+            raise after.repository.missing("What leads to the two commits") from None
+        raise Refusal(
+            "no-common-commit",
+            f"`{base}` ({before.commit[:12]}) and `{head}` ({after.commit[:12]}) have no commit "
+            "in common.",
+            next_step="Name as the base a commit that the other was built on.",
+            place=Place(before.commit[:12]),
+        ) from None
+    return printed.decode().strip()
+
+
 def is_ancestor(before: GitTree, after: GitTree) -> bool:
     """Whether history leads from the one commit to the other."""
     try:

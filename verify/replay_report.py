@@ -7,6 +7,7 @@ from typing import Any
 
 from transforms.errors import Place
 from verify.authored_report import authored_data, authored_section, authored_words
+from verify.marks import Mark
 from verify.replay import Hunk, Replay
 from verify.report import (
     Finding,
@@ -45,6 +46,7 @@ def replayed(plan: str, title: str, done: Replay) -> Report:
         headline=f"{name}: {done.base} .. {done.target}",
         sections=tuple(s for s in _sections(done) if s.findings),
         summary=summary,
+        marks=tuple(_mark(hunk) for hunk in done.hunks),
         data=_data(plan, done),
         timings=tuple((phase.name, phase.seconds) for phase in outcome.phases),
     )
@@ -57,17 +59,14 @@ def _sections(done: Replay) -> tuple[Section, ...]:
         if (strange := outside_ascii(path, ""))
     )
     return (
-        _residual(done.hunks),
+        Section("Residual", tuple(map(hunk_finding, done.hunks))),
         authored_section(done.outcome),
         Section("Written to, and named in characters outside ASCII", paths),
     )
 
 
-def _residual(hunks: tuple[Hunk, ...]) -> Section:
-    return Section("Residual", tuple(map(_finding, hunks)))
-
-
-def _finding(hunk: Hunk) -> Finding:
+def hunk_finding(hunk: Hunk) -> Finding:
+    """A stretch of lines that differs, with both sides of it."""
     rows = []
     if hunk.missing:
         rows.append(Row.of("the plan gives", cut(hunk.missing), Style.REMOVED))
@@ -76,6 +75,14 @@ def _finding(hunk: Hunk) -> Finding:
     rows += outside_ascii("\n".join(hunk.extra))
     message = hunk.operation + (f"; {hunk.note}" if hunk.note else "")
     return Finding("residual", Place(hunk.path, hunk.line or None), message, tuple(rows))
+
+
+def _mark(hunk: Hunk) -> Mark:
+    return Mark(
+        Place(hunk.path, hunk.line or None),
+        "not what the plan gives",
+        hunk.operation + (f"; {hunk.note}" if hunk.note else ""),
+    )
 
 
 def _data(plan: str, done: Replay) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from unicodedata import east_asian_width
 
 from transforms.errors import Place, Refusal
 from verify.escape import foreign, visible
+from verify.exhibits import Excerpt, Figure, Sides
+from verify.marks import Mark
 
 SCHEMA = 1
 _MOST_LINES = 20
@@ -55,15 +57,25 @@ class Style(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A labelled list inside a finding: `imports back`, then one value a line."""
+    """A labelled list inside a finding: `imports back`, then one value a line.
+
+    `excerpt`: the lines of a file that the values are, or are the first of.
+    """
 
     label: str
     values: tuple[tuple[str, Style], ...]
+    excerpt: Excerpt | None = None
 
     @classmethod
-    def of(cls, label: str, values: Iterable[str], style: Style = Style.PLAIN) -> Row:
+    def of(
+        cls,
+        label: str,
+        values: Iterable[str],
+        style: Style = Style.PLAIN,
+        excerpt: Excerpt | None = None,
+    ) -> Row:
         """Give each of `values` the same style."""
-        return cls(label, tuple((value, style) for value in values))
+        return cls(label, tuple((value, style) for value in values), excerpt)
 
 
 def outside_ascii(text: str, label: str = "holds characters outside ASCII") -> tuple[Row, ...]:
@@ -74,29 +86,43 @@ def outside_ascii(text: str, label: str = "holds characters outside ASCII") -> t
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found at one place, and what belongs to it."""
+    """One thing that was found at one place, and what belongs to it.
+
+    `sides` are the code that it is about, before and after. `share` is how much of what was
+    measured holds, such as lines traced and lines in all; `None` where nothing was measured.
+    """
 
     kind: str  # a stable word for programs
     place: Place
     message: str
     rows: tuple[Row, ...] = ()
+    sides: Sides | None = None
+    share: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Findings of one sort under a title, and the sentence that sums them up."""
+    """Findings of one sort under a title, and the sentence that sums them up.
+
+    `drawn`: a page shows the report's figure in its place. `aside`: listed to be looked up, not to
+    be read through.
+    """
 
     title: str
     findings: tuple[Finding, ...]
     total: str = ""
+    drawn: bool = False
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """The result of one command.
 
-    `headline` is the first line and says what was judged; `summary` are the last ones and say the
-    result. `data` is what the JSON adds for programs: plain values, ordered where order means
+    `headline` is the first line and says what was judged; `lead`, where there is one, follows it
+    and says the result for whoever reads no further; `summary` are the last ones and say the result
+    in any case. `marks` are the places that a forge shows beside the code, `figure` is what moved
+    as a picture. `data` is what the JSON adds for programs: plain values, ordered where order means
     something and sorted elsewhere. `timings` (seconds by phase) are shown only when asked for,
     since they differ from run to run.
     """
@@ -106,8 +132,11 @@ class Report:
     headline: str
     sections: tuple[Section, ...] = ()
     summary: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     timings: tuple[tuple[str, float], ...] = ()
+    lead: tuple[str, ...] = ()
+    figure: Figure | None = None
 
     @property
     def exit_code(self) -> int:
@@ -139,14 +168,14 @@ def cut(lines: Sequence[str], most: int | None = _MOST_LINES) -> list[str]:
             shown += together
     if most is None:
         return shown
-    shown = [_shortened(line) for line in shown]
+    shown = [shortened(line) for line in shown]
     if len(shown) <= most:
         return shown
     return [*shown[:most], f"... {counted(len(shown) - most, 'more line')}"]
 
 
-def _shortened(line: str, end: int = EXCERPT_WIDTH) -> str:
-    """Keep both ends of a line that nobody would read whole."""
+def shortened(line: str, end: int = EXCERPT_WIDTH) -> str:
+    """Keep both ends, of `end` characters each, of a line that nobody would read whole."""
     left_out = len(line) - 2 * end
     if left_out <= end:
         return line
@@ -175,6 +204,7 @@ def refused(command: str, refusal: Refusal, *, untouched: bool = True) -> Report
         headline=f"refused ({refusal.kind})",
         sections=(Section("", (finding,)),),
         summary=(refusal.next_step, *(("Nothing was written.",) if untouched else ())),
+        marks=(Mark(finding.place, "refused", f"{refusal.cause} {refusal.next_step}"),),
         data={
             "refusal": {
                 "kind": refusal.kind,
@@ -200,6 +230,7 @@ def faulted(command: str, error: BaseException) -> Report:
             "This is a fault of Repot, not of your input.",
             "Please report it with the command line and what the command prints with --traceback.",
         ),
+        marks=(Mark(Place(""), "failed", cause),),
         data={"fault": {"error": type(error).__name__, "message": str(error)}},
     )
 
@@ -251,6 +282,7 @@ def to_lines(report: Report, *, timings: bool = False) -> Iterator[tuple[Piece, 
     bad = report.verdict is not Verdict.HOLDS
     title = Style.BAD if bad else Style.TITLE
     yield (_piece(f"repot {report.command}: {report.headline}", title),)
+    yield from _sentences(report.lead, bad=bad)
     for section in report.sections:
         yield ()
         if section.title:
@@ -264,11 +296,15 @@ def to_lines(report: Report, *, timings: bool = False) -> Iterator[tuple[Piece, 
         yield (_piece("Seconds", Style.TITLE),)
         for name, seconds in report.timings:
             yield (_piece(f"  {name:<8} {seconds:8.3f}"),)
-    if report.summary:
+    yield from _sentences(report.summary, bad=bad)
+
+
+def _sentences(sentences: tuple[str, ...], *, bad: bool) -> Iterator[tuple[Piece, ...]]:
+    """Give a paragraph whose first sentence is the one that counts."""
+    if sentences:
         yield ()
-        good = Style.PLAIN if bad else Style.GOOD
-        for index, sentence in enumerate(report.summary):
-            yield (_piece(sentence, good if index == 0 else Style.PLAIN),)
+    for index, sentence in enumerate(sentences):
+        yield (_piece(sentence, Style.GOOD if index == 0 and not bad else Style.PLAIN),)
 
 
 def _piece(text: str, style: Style = Style.PLAIN) -> Piece:
@@ -279,11 +315,11 @@ def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
     where = str(finding.place)
     head = [_piece(f"  {where}", Style.PATH)] if where else [_piece(" ")]
     if finding.message:
-        message = _shortened(finding.message, _MESSAGE)
+        message = shortened(finding.message, _MESSAGE)
         head.append(_piece(f"{':' if where else ''} {message}"))
     yield tuple(head)
     if finding.place.excerpt:
-        yield from _excerpt_lines(finding.place)
+        yield from excerpt_lines(finding.place)
     for row in finding.rows:
         if row.label:
             yield (_piece(f"    {row.label}", Style.QUIET),)
@@ -299,7 +335,7 @@ def _marker(style: Style) -> str:
     return {Style.ADDED: "+ ", Style.REMOVED: "- "}.get(style, "")
 
 
-def _excerpt_lines(place: Place) -> Iterator[tuple[Piece, ...]]:
+def excerpt_lines(place: Place) -> Iterator[tuple[Piece, ...]]:
     """Show the source line, and a caret under its column where that is known."""
     rows: Sequence[str] = (place.excerpt or "").rstrip("\r\n").split("\n")
     for offset, row in enumerate(rows):
@@ -317,13 +353,13 @@ def _excerpt_lines(place: Place) -> Iterator[tuple[Piece, ...]]:
         )
         if place.column is not None and offset == 0:
             left = before + text[start : max(start, place.column - 1)].replace("\t", "    ")
-            pad = " " * sum(_width(character) for character in visible(left))
+            pad = " " * sum(width(character) for character in visible(left))
             yield (
                 _piece(" " * (len(gutter) - 2) + "| ", Style.QUIET),
                 _piece(f"{pad}^", Style.BAD),
             )
 
 
-def _width(character: str) -> int:
-    """Count the columns that a terminal gives a character."""
+def width(character: str) -> int:
+    """Count the columns that a character takes, in a terminal or a fixed-width font."""
     return 2 if east_asian_width(character) in {"W", "F"} else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transforms.errors import Place
 from verify.chain import PROVED, Link
-from verify.chain_report import chain_verdict, link_data, result_words, words
+from verify.chain_report import chain_verdict, link_data, link_marks, result_words, words
 from verify.report import Finding, Report, Row, Section, Style, counted
 
 
@@ -17,6 +17,7 @@ def in_series(head: str, links: tuple[Link, ...]) -> Report:
         headline=f"{counted(len(links), 'claimed move')} up to {head}",
         sections=(Section("Steps, oldest first", tuple(map(_finding, links))),),
         summary=(total(links), result_words(red, [])),
+        marks=tuple(mark for link in links for mark in link_marks(link)),
         data={"steps": [link_data(link) for link in links]},
         timings=tuple((link.plan or link.commit[:12], link.seconds) for link in links),
     )

@@ -6,7 +6,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -37,11 +37,12 @@ def shared(work: Callable[[_Item], _Result], items: Sequence[_Item], jobs: int) 
 def meanwhile(work: Callable[[_Item], _Result], item: _Item) -> Iterator[Future[_Result]]:
     """Do `work` beside the block, in a process of its own where there is a core for one.
 
-    Where this process is itself one of several that share work, a thread does it.
+    Where there is none, or this process is itself one of several that share work, it is done first:
+    a thread would gain nothing, and two threads that parse at once confuse CPython's parser
+    (python/cpython#106905).
     """
     if parent_process() is not None or (os.cpu_count() or 1) == 1:
-        with ThreadPoolExecutor(1) as thread:
-            yield thread.submit(work, item)
+        yield _done(work, item)
         return
     here = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="repot-") as empty:
@@ -50,6 +51,16 @@ def meanwhile(work: Callable[[_Item], _Result], item: _Item) -> Iterator[Future[
             result = pool.submit(work, item)
         with pool:
             yield result
+
+
+def _done(work: Callable[[_Item], _Result], item: _Item) -> Future[_Result]:
+    """Do it now; what it raises is raised by whoever asks for the result."""
+    future: Future[_Result] = Future()
+    try:
+        future.set_result(work(item))
+    except Exception as error:
+        future.set_exception(error)
+    return future
 
 
 def _processes(count: int, folder: Path) -> ProcessPoolExecutor:

@@ -149,6 +149,21 @@ class TestUsage:
                 "both print to stdout",
                 id="two results on stdout",
             ),
+            pytest.param(
+                ["apply", "p", "--diff", "--html", "-"],
+                "--diff and --html - both print to stdout",
+                id="a diff and a page on stdout",
+            ),
+            pytest.param(
+                ["apply", "p", "--markdown", "-", "--html", "-"],
+                "--markdown and --html both print to stdout",
+                id="two reports on stdout",
+            ),
+            pytest.param(
+                ["apply", "p", "--json", "x", "--markdown", "x"],
+                "--json and --markdown both write the same file",
+                id="two reports in one file",
+            ),
             pytest.param(["--bogus"], "No such option", id="an unknown global option"),
         ],
     )
@@ -429,13 +444,36 @@ class TestJson:
         assert json.loads((repo.parent / "report.json").read_text())["mode"] == "diff"
 
     @pytest.mark.parametrize("file", ["none/report.json", "."])
+    @pytest.mark.parametrize(
+        ("option", "name"),
+        [("--json", "JSON report"), ("--markdown", "Markdown report"), ("--html", "page")],
+    )
     def test_an_unwritable_file_is_refused_before_anything_is_done(
-        self, run: Run, repo: Path, file: str
+        self, run: Run, repo: Path, file: str, option: str, name: str
     ) -> None:
-        code, out, err = run("apply", "../plan.toml", "--write", "--json", file)
+        code, out, err = run("apply", "../plan.toml", "--write", option, file)
         assert (code, out) == (2, "")
-        assert f"{file}: The JSON report cannot be written" in err
+        assert f"{file}: The {name} cannot be written" in err
         assert files(repo) == UNTOUCHED
+
+    def test_every_form_may_be_written_at_once_and_one_of_them_to_stdout(
+        self, run: Run, repo: Path
+    ) -> None:
+        wanted = ["--markdown", "-", "--html", "../page.html", "--json", "../report.json"]
+        code, out, _ = run("apply", "../plan.toml", *wanted)
+        assert code == 0
+        assert "repot apply" in out
+        assert "<title>repot apply: " in (repo.parent / "page.html").read_text()
+        assert json.loads((repo.parent / "report.json").read_text())["exit_code"] == 0
+
+    @pytest.mark.parametrize(
+        "command", ["apply", "blame", "bundle", "certify", "chain", "infer", "series", "verify"]
+    )
+    def test_every_command_has_every_form(self, run: Run, command: str) -> None:
+        _, out, _ = run(command, "--help")
+        for option in ("--repo DIR", "--json FILE", "--markdown FILE", "--html FILE"):
+            assert option in out
+        assert {"--verbose", "--traceback"} <= set(out.split())
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
     def test_a_file_that_fails_late_does_not_deny_the_move(self, run: Run, repo: Path) -> None:

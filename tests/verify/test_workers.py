@@ -35,7 +35,7 @@ def test_work_is_done_in_another_process_and_stands_in_the_folder_of_this_one(
     assert shared(folder_of, ["a", "b"], 2) == [("a", str(tmp_path)), ("b", str(tmp_path))]
 
 
-def test_on_one_core_a_thread_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_one_core_it_is_done_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     with meanwhile(process_of, None) as beside:
         assert beside.result() == os.getpid()

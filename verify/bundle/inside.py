@@ -27,7 +27,7 @@ _COMMAND = "bundle"
 def main() -> NoReturn:
     """Judge what standard input asks for, print the report and leave with its code."""
     request: dict[str, Any] = json.load(sys.stdin)
-    output = Output(json=request["json"])
+    output = Output({"json": request["json"]} if request["json"] else {})
     report: Report | None
     try:
         output.check()

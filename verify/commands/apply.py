@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from verify import console
-from verify.commands.options import Json, Repo, Traceback, UsageError, Verbose, conclude
+from verify.commands.options import Repo, UsageError, conclude, reporting
 from verify.console import Output
 from verify.escape import visible
 from verify.report import Report, counted
@@ -61,6 +61,7 @@ class Request:
     formatters: str | None
 
 
+@reporting
 def apply(
     context: typer.Context,
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.")],
@@ -80,9 +81,8 @@ def apply(
             "--formatters", help="The repository's own, or none; as the plan says by default."
         ),
     ] = None,
-    json: Json = None,
-    verbose: Verbose = False,
-    traceback: Traceback = False,
+    *,
+    shown: Output,
 ) -> None:
     """Read the command line, then apply."""
     request = Request(
@@ -96,10 +96,11 @@ def apply(
         raise UsageError(
             "--write changes the working tree and --at names a commit: give one of them.", context
         )
-    if diff and json == console.STDOUT:
-        raise UsageError("--diff and --json - both print to stdout: give --json a file.", context)
-    output = Output(json=json, verbose=verbose, traceback=traceback)
-    conclude("apply", output, lambda: _run(request, output))
+    if diff and shown.stdout:
+        option = f"--{shown.stdout}"
+        message = f"--diff and {option} - both print to stdout: give {option} a file."
+        raise UsageError(message, context)
+    conclude("apply", shown, lambda: _run(request, shown))
 
 
 def _mode(context: typer.Context, *, diff: bool, check: bool, write: bool) -> str:
@@ -110,7 +111,7 @@ def _mode(context: typer.Context, *, diff: bool, check: bool, write: bool) -> st
     return given[0] if given else "preview"
 
 
-def _run(request: Request, output: Output) -> Report | None:
+def _run(request: Request, shown: Output) -> Report | None:
     """Apply the plan; print the diff if that was asked for, else give the report."""
     # Loaded here: LibCST and the formatters' tables take longer than `repot apply --help` may.
     from transforms import engine, formatters
@@ -141,7 +142,7 @@ def _run(request: Request, output: Output) -> Report | None:
     if request.mode != "diff":
         return report
     console.print_diff(outcome.changes.diff(), sys.stdout)
-    output.write_json(report)
+    shown.write(report)
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from verify import console
-from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.commands.options import Repo, conclude, reporting
 from verify.console import Output
 from verify.report import Report
 
@@ -31,16 +31,15 @@ Exit codes:
 """
 
 
+@reporting
 def blame(
     commits: Annotated[str, typer.Argument(metavar="BASE..TARGET", help="The range of commits.")],
     repo: Repo = Path(),
-    json: Json = None,
-    verbose: Verbose = False,
-    traceback: Traceback = False,
+    *,
+    shown: Output,
 ) -> None:
     """Read the command line, then measure."""
-    output = Output(json=json, verbose=verbose, traceback=traceback)
-    conclude("blame", output, lambda: _run(commits, repo))
+    conclude("blame", shown, lambda: _run(commits, repo))
 
 
 def _run(commits: str, repo: Path) -> Report:

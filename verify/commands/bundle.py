@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from verify import console
-from verify.commands.options import Json, Repo, Traceback, UsageError, Verbose, conclude
+from verify.commands.options import Repo, UsageError, conclude, reporting
 from verify.console import Output
 from verify.report import Report
 
@@ -33,6 +33,7 @@ Exit codes:
 """
 
 
+@reporting
 def bundle(
     context: typer.Context,
     plan: Annotated[Path | None, typer.Argument(metavar="PLAN", help="The plan.")] = None,
@@ -50,12 +51,10 @@ def bundle(
         typer.Option("--check", metavar="FILE.py", help="Check this file instead of writing one."),
     ] = None,
     repo: Repo = Path(),
-    json: Json = None,
-    verbose: Verbose = False,
-    traceback: Traceback = False,
+    *,
+    shown: Output,
 ) -> None:
     """Read the command line, then write or check."""
-    shown = Output(json=json, verbose=verbose, traceback=traceback)
     if check is not None:
         if any(given is not None for given in (plan, base, target, output)):
             raise UsageError("--check takes nothing but the file.", context)

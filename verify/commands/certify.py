@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from verify import console
-from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.commands.options import Repo, conclude, reporting
 from verify.console import Output
 from verify.report import Report
 
@@ -33,16 +33,15 @@ Exit codes:
 """
 
 
+@reporting
 def certify(
     commits: Annotated[str, typer.Argument(metavar="BASE..TARGET", help="The range of commits.")],
     repo: Repo = Path(),
-    json: Json = None,
-    verbose: Verbose = False,
-    traceback: Traceback = False,
+    *,
+    shown: Output,
 ) -> None:
     """Read the command line, then certify."""
-    output = Output(json=json, verbose=verbose, traceback=traceback)
-    conclude("certify", output, lambda: _run(commits, repo))
+    conclude("certify", shown, lambda: _run(commits, repo))
 
 
 def _run(commits: str, repo: Path) -> Report:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from verify import console
-from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.commands.options import Repo, conclude, reporting
 from verify.console import Output
 from verify.report import Report
 
@@ -33,6 +33,7 @@ Exit codes:
 """
 
 
+@reporting
 def chain(
     commits: Annotated[str, typer.Argument(metavar="BASE..HEAD", help="The range of commits.")],
     repo: Repo = Path(),
@@ -45,29 +46,19 @@ def chain(
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Keep verdicts in the user's cache folder.")
     ] = True,
-    json: Json = None,
-    verbose: Verbose = False,
-    traceback: Traceback = False,
+    *,
+    shown: Output,
 ) -> None:
     """Read the command line, then judge."""
-    output = Output(json=json, verbose=verbose, traceback=traceback)
-    conclude("chain", output, lambda: _run(commits, repo, jobs, strict=strict, cache=cache))
+    conclude("chain", shown, lambda: _run(commits, repo, jobs, strict=strict, cache=cache))
 
 
 def _run(commits: str, repo: Path, jobs: int, *, strict: bool, cache: bool) -> Report:
-    from transforms.tree import GitTree
-    from verify.chain import judge_chain
-    from verify.chain_report import chained, empty_chain
-    from verify.ranges import open_range, parse_range
+    from verify.chain_report import judge_range
+    from verify.ranges import parse_range
     from verify.verdict_cache import VerdictCache
 
     base, head = parse_range(commits)
-    if GitTree(repo, base).commit == GitTree(repo, head).commit:
-        return empty_chain(base, head)
-    before, after = open_range(repo, base, head)
-    kept = VerdictCache() if cache else None
     with console.progress("judging"):
-        links = judge_chain(repo, before, after, jobs=jobs, cache=kept)
-    if kept is not None:
-        kept.prune()
-    return chained(before.commit, after.commit, links, strict=strict)
+        kept = VerdictCache() if cache else None
+        return judge_range(repo, base, head, jobs=jobs, strict=strict, cache=kept)

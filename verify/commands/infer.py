@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from verify import console
-from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.commands.options import Repo, conclude, reporting
 from verify.console import Output
 from verify.report import Report
 
@@ -31,6 +31,7 @@ Exit codes:
 """
 
 
+@reporting
 def infer(
     commits: Annotated[str, typer.Argument(metavar="BASE..TARGET", help="The range of commits.")],
     output: Annotated[
@@ -39,12 +40,10 @@ def infer(
     ] = None,
     title: Annotated[str, typer.Option("--title", help="The plan's title.")] = "",
     repo: Repo = Path(),
-    json: Json = None,
-    verbose: Verbose = False,
-    traceback: Traceback = False,
+    *,
+    shown: Output,
 ) -> None:
     """Read the command line, then infer."""
-    shown = Output(json=json, verbose=verbose, traceback=traceback)
     conclude("infer", shown, lambda: _run(commits, repo, output, title))
 
 

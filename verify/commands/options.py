@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from functools import wraps
+from itertools import combinations
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from transforms.errors import Refusal
-from verify.console import INTERRUPTED, Output, print_text
+from verify.console import INTERRUPTED, STDOUT, Output, print_text
+from verify.forms import render
 from verify.report import Report, faulted, refused
 
 Repo = Annotated[
@@ -23,21 +26,6 @@ Repo = Annotated[
         show_default=False,
     ),
 ]
-Json = Annotated[
-    str | None,
-    typer.Option("--json", metavar="FILE", help="Write the report as JSON; - is stdout."),
-]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Add the seconds that each phase took.")
-]
-Traceback = Annotated[
-    bool,
-    typer.Option(
-        "--traceback",
-        envvar="REPOT_TRACEBACK",
-        help="Print Python's traceback when Repot itself fails.",
-    ),
-]
 
 
 class UsageError(typer.TyperException):
@@ -46,6 +34,80 @@ class UsageError(typer.TyperException):
     def __init__(self, message: str, context: typer.Context) -> None:
         super().__init__(message)
         self.ctx = context
+
+
+def reporting(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of every report, in place of its parameter `shown`, an `Output`.
+
+    Typer reads options from a signature; the one made here is the command's own, then the options
+    of `_output`: so they are worded once.
+    """
+    own = inspect.signature(command, eval_str=True)
+    options = inspect.signature(_output, eval_str=True).parameters
+    parameters = {name: p for name, p in own.parameters.items() if name != "shown"}
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        shown = _output(**{name: given[name] for name in options})
+        command(**{name: given[name] for name in parameters}, shown=shown)
+
+    together = {**parameters, **options}.values()
+    by_keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in together]
+    run.__signature__ = own.replace(parameters=by_keyword)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in by_keyword}
+    return run
+
+
+def _output(
+    context: typer.Context,
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write the report as JSON; - is stdout."),
+    ] = None,
+    markdown: Annotated[
+        str | None,
+        typer.Option(
+            "--markdown", metavar="FILE", help="The same as Markdown, as GitHub and GitLab show it."
+        ),
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option("--html", metavar="FILE", help="The same as one self-contained page."),
+    ] = None,
+    github: Annotated[
+        str | None,
+        typer.Option(
+            "--github", metavar="FILE", help="The places to read as GitHub's workflow commands."
+        ),
+    ] = None,
+    gitlab: Annotated[
+        str | None,
+        typer.Option(
+            "--gitlab", metavar="FILE", help="The places to read as GitLab's code quality report."
+        ),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Add the seconds that each phase took.")
+    ] = False,
+    traceback: Annotated[
+        bool,
+        typer.Option(
+            "--traceback",
+            envvar="REPOT_TRACEBACK",
+            help="Print Python's traceback when Repot itself fails.",
+        ),
+    ] = False,
+) -> Output:
+    """Gather the options. Two reports never share a file, nor stdout."""
+    given = {"json": json, "markdown": markdown, "html": html, "github": github, "gitlab": gitlab}
+    files = {name: file for name, file in given.items() if file is not None}
+    for (first, one), (second, other) in combinations(files.items(), 2):
+        if one == other:
+            where = "print to stdout" if one == STDOUT else "write the same file"
+            raise UsageError(
+                f"--{first} and --{second} both {where}: give each a file of its own.", context
+            )
+    return Output(files, verbose=verbose, traceback=traceback, render=render)
 
 
 def conclude(command: str, output: Output, work: Callable[[], Report | None]) -> NoReturn:
@@ -73,6 +135,6 @@ def conclude(command: str, output: Output, work: Callable[[], Report | None]) ->
         output.show(report)
     except Refusal as refusal:  # only the report's own file, and the work is done
         unwritable = refused(command, refusal, untouched=False)
-        replace(output, json=None).show(unwritable)
+        output.without_files().show(unwritable)
         raise typer.Exit(unwritable.exit_code) from None
     raise typer.Exit(report.exit_code)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from verify import console
-from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.commands.options import Repo, conclude, reporting
 from verify.console import Output
 from verify.report import Report
 
@@ -31,6 +31,7 @@ Exit codes:
 """
 
 
+@reporting
 def series(
     at: Annotated[
         str, typer.Option("--at", metavar="REV", help="The commit that the series leads up to.")
@@ -39,13 +40,11 @@ def series(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=0, metavar="N", help="Processes; 0 is one a core.")
     ] = 0,
-    json: Json = None,
-    verbose: Verbose = False,
-    traceback: Traceback = False,
+    *,
+    shown: Output,
 ) -> None:
     """Read the command line, then replay."""
-    output = Output(json=json, verbose=verbose, traceback=traceback)
-    conclude("series", output, lambda: _run(at, repo, jobs))
+    conclude("series", shown, lambda: _run(at, repo, jobs))
 
 
 def _run(at: str, repo: Path, jobs: int) -> Report:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from verify import console
-from verify.commands.options import Json, Repo, Traceback, Verbose, conclude
+from verify.commands.options import Repo, conclude, reporting
 from verify.console import Output
 from verify.report import Report
 
@@ -31,18 +31,17 @@ Exit codes:
 """
 
 
+@reporting
 def verify(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.")],
     base: Annotated[str, typer.Option("--base", metavar="REV", help="The commit before the move.")],
     target: Annotated[str, typer.Option("--target", metavar="REV", help="The commit after it.")],
     repo: Repo = Path(),
-    json: Json = None,
-    verbose: Verbose = False,
-    traceback: Traceback = False,
+    *,
+    shown: Output,
 ) -> None:
     """Read the command line, then replay."""
-    output = Output(json=json, verbose=verbose, traceback=traceback)
-    conclude("verify", output, lambda: _run(plan, repo, base, target))
+    conclude("verify", shown, lambda: _run(plan, repo, base, target))
 
 
 def _run(path: Path, repo: Path, base: str, target: str) -> Report:

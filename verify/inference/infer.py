@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -36,13 +37,24 @@ class Inferred:
     left: tuple[str, ...]
 
 
-def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
-    """Find the plan. Raises `Refusal` where nothing moved."""
+def infer(
+    base: GitTree,
+    target: GitTree,
+    title: str = "",
+    certificate: Callable[[], Certificate] | None = None,
+) -> Inferred:
+    """Find the plan. Raises `Refusal` where nothing moved.
+
+    `certificate` gives the change's certificate where somebody else makes one.
+    """
+    certify = certificate or partial(certify_commits, base, target)
     with parsed_once():
-        return _infer(base, target, title)
+        return _infer(base, target, title, certify)
 
 
-def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
+def _infer(
+    base: GitTree, target: GitTree, title: str, certify: Callable[[], Certificate]
+) -> Inferred:
     evidence = gather(base, target)
     if not evidence.moved:
         raise Refusal(
@@ -50,7 +62,7 @@ def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
             "No top-level name left one Python file for another in this range.",
             next_step="Look at it with `repot certify`, or choose another range.",
         )
-    certificate = certify_commits(base, target)
+    certificate = certify()
     draft = Draft(base, target, evidence, certificate)
     formatters = cache(partial(formatters_of, base=base))  # the repository's are looked up once
     search = Search(draft, evidence, formatters)

@@ -1,19 +1,20 @@
-"""A host pool: its slots, its rows, and how large it is."""
+"""A host pool: its rows, and how large it is."""
 
 from __future__ import annotations
 
 import functools
 import logging
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar
 
 import torch
 
-from pool_host.buffers import HostBuffers, SlotError, SlotTransfer, shown_slots, whole_pages
+from pool_host.buffers import HostBuffers, SlotTransfer
 from pool_host.common import HostMemory, check_amount, check_choice, check_int
+from pool_host.slot_allocator import SlotAllocator
+from pool_host.slot_pool import HostSlotPool, synchronized
 
 logger = logging.getLogger(__name__)
 
@@ -23,134 +24,11 @@ _is_hip = torch.cuda.is_available() and torch.version.hip is not None
 if _is_cuda or _is_hip:
     from torch.cuda import current_stream
 
-_Pool = TypeVar("_Pool", bound="HostSlotPool")
-_Params = ParamSpec("_Params")
-_Result = TypeVar("_Result")
-
 # Left for the operating system and for whatever else runs on the machine.
 HICACHE_HOST_MEMORY_RESERVE_BYTES = 10 * 1024**3
 
 # These keep a page in one stretch of memory.
 _PAGE_MAJOR_LAYOUTS = ("page_first", "page_first_direct")
-
-
-def synchronized(
-    func: Callable[Concatenate[_Pool, _Params], _Result],
-) -> Callable[Concatenate[_Pool, _Params], _Result]:
-    """Run a method while its object's `lock` is held."""
-
-    @functools.wraps(func)
-    def wrapper(self: _Pool, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
-        with self.lock:
-            return func(self, *args, **kwargs)
-
-    return wrapper
-
-
-class HostSlotPool:
-    """The slots of a pool, and which of them are free.
-
-    `alloc`, `free`, `clear` and `available_size` may be called from any thread; they take `lock`.
-    What they give belongs to the caller, and what they are given they copy.
-
-    `free_slots` is a tensor of slots in the order in which they will be given out, and what was
-    released since waits in `release_slots` until it is needed: a release costs what it releases.
-    """
-
-    # A group asks any of its pools for these.
-    kv_buffer: Any = None
-    dtype: torch.dtype = torch.uint8
-    size_per_token: int = 0
-    layer_num: int = 0
-    start_layer: int = 0
-    end_layer: int = 0
-    device: str = "cpu"
-    pin_memory: bool = False
-    can_use_write_back_jit: bool = False
-
-    def __init__(self, size: int, page_size: int, layout: str) -> None:
-        self.page_size = check_int("page_size", page_size, 1)
-        self.size = check_int("size", size, 1)
-        if self.size % self.page_size:
-            raise ValueError(f"size must be a multiple of page_size {page_size}, not {size}")
-        self.page_num = self.size // self.page_size
-        self.layout = layout
-        self.lock = threading.RLock()
-        self.destroyed = False
-        self.clear()
-
-    @synchronized
-    def clear(self) -> None:
-        """Take every slot back."""
-        size = 0 if self.destroyed else self.size
-        self.free_slots = torch.arange(size, dtype=torch.int64)
-        self.release_slots: list[torch.Tensor] = []
-        self.num_release_slots = 0
-        self.slot_used = torch.zeros(size, dtype=torch.bool)
-
-    @synchronized
-    def available_size(self) -> int:
-        """Give the number of slots that can be allocated."""
-        return len(self.free_slots) + self.num_release_slots
-
-    @synchronized
-    def alloc(self, need_size: int) -> torch.Tensor | None:
-        """Give `need_size` slots, int64, by whole pages; None if there are not so many.
-
-        Raises SlotError unless `need_size` is a multiple of the page size.
-        """
-        self._check_alive()
-        need_size = check_int("need_size", need_size, 0)
-        if need_size % self.page_size:
-            raise SlotError(
-                "The requested size should be a multiple of the page size. need_size is "
-                f"{need_size}, the page size {self.page_size}"
-            )
-        if need_size > self.available_size():
-            return None
-        if need_size > len(self.free_slots):
-            self.free_slots = torch.cat([self.free_slots, *self.release_slots])
-            self.release_slots, self.num_release_slots = [], 0
-        selected = self.free_slots[:need_size].clone()
-        used = selected[self.slot_used[selected]].numpy()
-        if used.size:
-            raise SlotError(f"Double-alloc detected: slots already allocated: {shown_slots(used)}")
-        self.slot_used[selected] = True
-        self.free_slots = self.free_slots[need_size:]
-        return selected
-
-    @synchronized
-    def free(self, indices: torch.Tensor) -> int:
-        """Release slots, whole pages of them; give how many.
-
-        `indices` is a one-dimensional int64 or int32 tensor on any device. The pages of a call may
-        come in any order, and so may the slots among them. Raises SlotError for slots that are not
-        allocated, or for part of a page; then nothing is released.
-        """
-        self._check_alive()
-        slots = whole_pages("indices", indices, self.size, self.page_size)
-        if slots.size == 0:
-            return 0
-        released = torch.from_numpy(slots)
-        unused = slots[~self.slot_used[released].numpy()]
-        if unused.size:
-            raise SlotError(
-                f"Double-free detected: slots not currently allocated: {shown_slots(unused)}"
-            )
-        self.slot_used[released] = False
-        self.release_slots.append(released)
-        self.num_release_slots += len(released)
-        return len(released)
-
-    def destroy(self) -> None:
-        """Give up all slots for good; a second call does nothing."""
-        with self.lock:
-            self.destroyed = True
-            self.clear()
-
-    def _check_alive(self) -> None:
-        if self.destroyed:
-            raise RuntimeError(f"This {type(self).__name__} was destroyed")
 
 
 class HostBufferPool(HostSlotPool, ABC):
@@ -208,14 +86,14 @@ class HostBufferPool(HostSlotPool, ABC):
         self.pin_memory = pin_memory
         self.device = check_choice("device", device, ("cpu",))
 
+    @synchronized
     def destroy(self) -> None:
         """Unpin and drop the buffers and give up all slots; a second call does nothing."""
-        with self.lock:
-            if not self.destroyed:
-                super().destroy()
-                self.buffers = HostBuffers()
-                self.kv_buffer = None
-                self.memory.release()
+        if not self.destroyed:
+            super().destroy()
+            self.buffers = HostBuffers()
+            self.kv_buffer = None
+            self.memory.release()
 
     @abstractmethod
     def init_kv_buffer(self) -> Any:
@@ -465,22 +343,16 @@ class HostKVCache(HostBufferPool):
 
 
 class SharedSlotPool(HostBufferPool):
-    """A pool whose slots are another's, which alone gives them out and takes them back."""
+    """A pool whose slots are another's, which alone gives them out, takes them back and counts.
 
-    def available_size(self) -> int:
-        """Refuse: the other pool knows."""
-        raise NotImplementedError(self._not_here())
+    Whatever asks this one for slots is refused with NotImplementedError.
+    """
 
-    def alloc(self, need_size: int) -> torch.Tensor | None:
-        """Refuse: the other pool gives out slots."""
-        raise NotImplementedError(self._not_here())
-
-    def free(self, indices: torch.Tensor) -> int:
-        """Refuse: the other pool takes slots back."""
-        raise NotImplementedError(self._not_here())
+    @functools.cached_property
+    def _slots(self) -> SlotAllocator:
+        raise NotImplementedError(
+            f"The slots of a {type(self).__name__} are another pool's: ask that one"
+        )
 
     def clear(self) -> None:
         """Do nothing: there are no slots of its own."""
-
-    def _not_here(self) -> str:
-        return f"The slots of a {type(self).__name__} are another pool's: ask that one"

@@ -10,9 +10,10 @@ import torch
 if TYPE_CHECKING:
     from pool_host.buffers import SlotTransfer
 
-from pool_host.base import _PAGE_MAJOR_LAYOUTS, HostBufferPool, HostSlotPool, SharedSlotPool
+from pool_host.base import _PAGE_MAJOR_LAYOUTS, HostBufferPool, SharedSlotPool
 from pool_host.buffers import BufferLayout, HostBuffers, check_page_start
 from pool_host.common import check_choice, check_int, check_tensor, round_up
+from pool_host.slot_pool import HostSlotPool
 
 
 class LogicalHostPool(HostSlotPool):

@@ -110,6 +110,11 @@ class HostPoolGroup:
         slots: torch.Tensor | None = self.anchor.alloc(need_size)
         return slots
 
+    def alloc_contiguous_preferred(self, need_size: int) -> torch.Tensor | None:
+        """Give slots of the anchor in as few runs as there can be."""
+        slots: torch.Tensor | None = self.anchor.alloc_contiguous_preferred(need_size)
+        return slots
+
     def free(self, indices: torch.Tensor) -> int:
         """Release slots of the anchor; `HostSlotPool.free` says how."""
         return int(self.anchor.free(indices))

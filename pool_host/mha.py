@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Protocol
 
 import torch
 
-from pool_host.base import _PAGE_MAJOR_LAYOUTS, HostKVCache, HostSlotPool, SharedSlotPool
+from pool_host.base import _PAGE_MAJOR_LAYOUTS, HostKVCache, SharedSlotPool
 from pool_host.buffers import BufferLayout, DevicePool, HostBuffers, device_rows
 from pool_host.common import check_choice, check_int
 from pool_host.hisparse import HiSparseHostPoolMixin
+from pool_host.slot_pool import HostSlotPool
 
 logger = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from pool_host.base import SharedSlotPool
 from pool_host.deepseek_v4 import DeepSeekV4StateHostPool
 from tests.pool_host.device_pools import StatePool, raw
 from tests.pool_host.families import (
@@ -33,7 +34,7 @@ def contents(case: Case) -> list[Any]:
     host = case.host
     state = [raw(buffer) for buffer in host.get_hybrid_pool_buffer()]
     state += [raw(rows) for layers in case.rows for rows in layers]
-    if hasattr(host, "slot_used"):
+    if not isinstance(host, SharedSlotPool):
         state += [raw(host.slot_used), raw(torch.cat([host.free_slots, *host.release_slots]))]
     return state
 
@@ -45,7 +46,7 @@ def full(family: Family) -> Case:
     case = family.make(layout, page_size, family.dtypes[0])
     every = torch.arange(case.host.size)
     case.host.backup_from_device_all_layer(case.device, every, every, backend)
-    if hasattr(case.host, "slot_used"):
+    if not isinstance(case.host, SharedSlotPool):
         case.host.alloc(2 * page_size)
     return case
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -18,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from tests.pool_host.families import SLOT_POOLS
+from tests.pool_host.overlaps import Overlaps, fewest, stretches
 
 
 class SlotMachine(RuleBasedStateMachine):
@@ -26,6 +28,7 @@ class SlotMachine(RuleBasedStateMachine):
     pool: Any
     held: list[torch.Tensor]
     free: set[int]
+    overlaps: Overlaps
 
     @initialize(
         kind=st.sampled_from(sorted(SLOT_POOLS)),
@@ -40,24 +43,41 @@ class SlotMachine(RuleBasedStateMachine):
     def ends(self) -> None:
         self.held = []
         self.free = set(range(self.pool.size))
+        self.overlaps = Overlaps(self.pool.size)
 
-    @rule(pages=st.integers(0, 10))
-    def alloc(self, pages: int) -> None:
-        wanted = pages * self.pool.page_size
-        slots = self.pool.alloc(wanted)
-        if wanted > len(self.free):
-            assert slots is None
-            return
+    def free_pages(self) -> set[int]:
+        return {slot // self.pool.page_size for slot in self.free}
+
+    def note(self, slots: torch.Tensor, wanted: int) -> None:
+        """Take an allocation for one's own, if it is what it should be."""
         assert len(slots) == wanted
         whole = slots.view(-1, self.pool.page_size)
         assert torch.equal(whole, whole[:, :1] + torch.arange(self.pool.page_size))
         assert not (whole[:, 0] % self.pool.page_size).any()
+        self.overlaps.take(slots)
         given = set(slots.tolist())
         assert len(given) == wanted
         assert given <= self.free  # nobody else owns them
         self.free -= given
         if wanted:
             self.held.append(slots)
+
+    @rule(pages=st.integers(0, 10), contiguous=st.booleans())
+    def alloc(self, pages: int, contiguous: bool) -> None:
+        wanted = pages * self.pool.page_size
+        before = self.pool.stats()
+        ask = self.pool.alloc_contiguous_preferred if contiguous else self.pool.alloc
+        slots = ask(wanted)
+        after = self.pool.stats()
+        if wanted > len(self.free):
+            assert slots is None
+            assert after == replace(before, failures=before.failures + 1)
+            return
+        runs = len(stretches(slots))
+        assert runs == fewest(pages, self.free_pages())
+        assert after.runs - before.runs == runs
+        assert after.allocations - before.allocations == bool(wanted)
+        self.note(slots, wanted)
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -70,6 +90,7 @@ class SlotMachine(RuleBasedStateMachine):
         if data.draw(st.booleans()):
             slots = slots[torch.tensor(data.draw(st.permutations(range(len(slots)))))]
         assert self.pool.free(slots) == len(slots)
+        self.overlaps.give(slots)
         gone = set(slots.tolist())
         assert not gone & self.free
         self.free |= gone
@@ -134,11 +155,21 @@ class SlotMachine(RuleBasedStateMachine):
     def every_slot_is_free_or_held(self) -> None:
         if not hasattr(self, "pool"):
             return
-        assert self.pool.available_size() == len(self.free)
-        listed = torch.cat([self.pool.free_slots, *self.pool.release_slots])
-        assert sorted(listed.tolist()) == sorted(self.free)
+        self.counts_are_right()
+        assert self.pool.free_slots.tolist() == sorted(self.free)
         used = {slot for slot, used in enumerate(self.pool.slot_used.tolist()) if used}
         assert used == {slot for slots in self.held for slot in slots.tolist()}
+
+    def counts_are_right(self) -> None:
+        assert self.pool.available_size() == len(self.free)
+        pages = torch.tensor(sorted(self.free_pages()))
+        extents = [stop - first for first, stop in stretches(pages)]
+        stats = self.pool.stats()
+        assert (stats.pages, stats.page_size) == (self.pool.page_num, self.pool.page_size)
+        assert (stats.free_pages, stats.extents) == (len(pages), len(extents))
+        assert stats.largest_extent == max(extents, default=0)
+        allocator = self.pool.anchor if self.kind == "group" else self.pool
+        allocator._slots.check()
 
 
 TestSlotMachine = SlotMachine.TestCase
@@ -189,25 +220,3 @@ def test_eight_threads_never_share_a_slot(kind: str) -> None:
     assert pool.available_size() == pool.size
     slots = pool.alloc(pool.size)
     assert sorted(slots.tolist()) == list(range(pool.size))
-
-
-@pytest.mark.parametrize("kind", SLOT_POOLS)
-def test_a_count_waits_for_a_merge_to_end(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While released slots are being joined to the list they are in both, or in neither."""
-    pool = SLOT_POOLS[kind](1 if kind == "mamba" else 4, 6)
-    pool.free(pool.alloc(pool.size))
-    counted: list[int] = []
-    seen = threading.Thread(target=lambda: counted.append(pool.available_size()))
-    join = torch.cat
-
-    def slow(tensors: list[torch.Tensor]) -> torch.Tensor:
-        seen.start()
-        seen.join(0.05)
-        assert counted == []  # it waits for the lock
-        return join(tensors)
-
-    monkeypatch.setattr(torch, "cat", slow)
-    half = pool.alloc(pool.size // 2)
-    monkeypatch.undo()
-    seen.join()
-    assert counted == [pool.size - len(half)]

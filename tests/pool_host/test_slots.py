@@ -38,11 +38,11 @@ def pool(request: pytest.FixtureRequest) -> Any:
 
 def state(pool: Any) -> tuple[Any, ...]:
     """Give all that says which slots are free."""
-    free = [pool.free_slots, *pool.release_slots]
     return (
         pool.available_size(),
-        torch.cat(free).tolist(),
+        pool.free_slots.tolist(),
         pool.num_release_slots,
+        pool.release_slots,
         pool.slot_used.tolist(),
     )
 
@@ -80,28 +80,44 @@ def test_nothing_can_be_asked_for(pool: Any) -> None:
     assert state(pool) == before
 
 
-def test_released_slots_come_after_those_that_were_never_used(pool: Any) -> None:
-    pages = [take(pool, 1) for _ in range(3)]
+def test_what_is_released_can_be_had_at_once(pool: Any) -> None:
+    pages = [take(pool, 1) for _ in range(PAGES)]
     assert pool.free(pages[2]) == pool.page_size
-    assert pool.free(pages[0]) == pool.page_size
-    again = take(pool, 3)
-    assert again.tolist() == [
-        *range(3 * pool.page_size, 4 * pool.page_size),
-        *pages[2].tolist(),
-        *pages[0].tolist(),
-    ]
+    assert (pool.release_slots, pool.num_release_slots) == ([], 0)
+    assert pool.available_size() == pool.size - 3 * pool.page_size
+    assert torch.equal(take(pool, 1), pages[2])
 
 
-def test_a_release_touches_the_free_list_only_when_it_is_needed(pool: Any) -> None:
-    pages = [take(pool, 1) for _ in range(2)]
-    untouched = pool.free_slots
+def test_the_free_list_is_ascending_and_stays_one_object_until_something_changes(
+    pool: Any,
+) -> None:
+    pages = [take(pool, 1) for _ in range(3)]
+    pool.free(pages[2])
     pool.free(pages[0])
-    assert pool.free_slots is untouched
-    assert pool.available_size() == 3 * pool.page_size
-    take(pool, 2)
-    assert pool.num_release_slots == pool.page_size
-    take(pool, 1)
-    assert (pool.num_release_slots, pool.release_slots) == (0, [])
+    listed = pool.free_slots
+    assert (listed.dtype, listed.dim()) == (torch.int64, 1)
+    assert listed.tolist() == [*pages[0].tolist(), *range(2 * pool.page_size, pool.size)]
+    pool.alloc(0)
+    pool.free(torch.empty(0, dtype=torch.int64))
+    assert pool.alloc(pool.size) is None
+    assert pool.free_slots is listed
+    pool.free(pages[1])
+    assert pool.free_slots.tolist() == list(range(pool.size))
+    assert len(listed) == pool.size - pool.page_size  # whoever read it keeps what they read
+    take(pool, 4)
+    assert pool.free_slots.tolist() == []
+
+
+def test_nothing_that_allocates_reads_the_free_list(pool: Any) -> None:
+    for turn in range(30):
+        slots = take(pool, 1 + turn % 3)
+        pool.alloc_contiguous_preferred(pool.size)
+        pool.available_size()
+        pool.free(slots)
+    assert pool.stats().materialisations == 0
+    for _ in range(2):
+        assert len(pool.free_slots) == pool.size
+    assert pool.stats().materialisations == 1
 
 
 def test_a_release_of_nothing_leaves_nothing_behind(pool: Any) -> None:
@@ -183,7 +199,6 @@ def test_slots_from_before_a_clear_are_not_released(pool: Any) -> None:
     pool.free(slots[: pool.page_size])
     pool.clear()
     assert pool.available_size() == pool.size
-    assert pool.release_slots == []
     with pytest.raises(SlotError, match="Double-free"):
         pool.free(slots)
     assert take(pool, PAGES).tolist() == list(range(pool.size))
@@ -259,14 +274,33 @@ def test_callers_may_write_to_what_they_gave_and_got(pool: Any) -> None:
     assert sorted(take(pool, 4).tolist()) == list(range(pool.size))
 
 
-def test_a_damaged_free_list_gives_no_slot_to_two_owners() -> None:
-    for make in SLOT_POOLS.values():
-        pool = make(1, PAGES)
-        target = pool.anchor if isinstance(pool, HostPoolGroup) else pool
-        slots = take(target, 1)
-        target.free_slots = torch.cat([slots, target.free_slots])
+def test_a_damaged_free_list_gives_no_slot_to_two_owners(pool: Any) -> None:
+    target = pool.anchor if isinstance(pool, HostPoolGroup) else pool
+    slots = take(target, 2)
+    target.free_slots = torch.cat([slots, target.free_slots])
+    for _ in range(2):
         with pytest.raises(AssertionError, match="Double-alloc detected: slots already allocated"):
-            target.alloc(2)
+            target.alloc(target.page_size)
+    assert target.available_size() == 2 * target.page_size
+    target.free(slots)
+    target.free_slots = torch.arange(target.size)
+    assert take(target, PAGES).tolist() == list(range(target.size))
+
+
+def test_a_free_list_can_be_set(pool: Any) -> None:
+    target = pool.anchor if isinstance(pool, HostPoolGroup) else pool
+    size = target.page_size
+    given = torch.cat([torch.arange(2 * size, 4 * size), torch.arange(size)])
+    target.free_slots = given
+    given.fill_(0)
+    assert target.available_size() == 3 * size
+    assert target.free_slots.tolist() == [*range(size), *range(2 * size, 4 * size)]
+    assert take(target, 3).tolist() == [*range(2 * size, 4 * size), *range(size)]
+    before = state(target)
+    for wrong in (torch.arange(4 * size) + 1, torch.arange(size).repeat(2), [0]):
+        with pytest.raises((TypeError, ValueError), match="free_slots must"):
+            target.free_slots = wrong
+        assert state(target) == before
 
 
 def test_nothing_is_lost_by_whoever_gives_up(pool: Any) -> None:
@@ -303,7 +337,11 @@ def test_slots_of_another_pool_are_asked_for_there(make: Callable[[], Case]) -> 
     calls: list[Callable[[], Any]] = [
         pool.available_size,
         lambda: pool.alloc(4),
+        lambda: pool.alloc_contiguous_preferred(4),
         lambda: pool.free(torch.arange(4)),
+        lambda: pool.free_slots,
+        lambda: pool.slot_used,
+        pool.stats,
     ]
     for call in calls:
         with pytest.raises(NotImplementedError, match="are another pool's"):

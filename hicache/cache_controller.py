@@ -24,6 +24,7 @@ from hicache.host_pools import HostPages
 from hicache.pages import pages_of
 from hicache.statistics import Moved, TransferStats
 from hicache.storage.base import HiCacheStorage
+from hicache.storage.timed import Stalled
 from hicache.transfers import LayerDoneCounter, Load, Prefetch, Transfer
 from hicache.workers import Closed, CopyStream, Worker
 from pool_host import HostKVCache, HostPoolGroup
@@ -87,6 +88,8 @@ class HiCacheController:
                 f"storage: expected pages of {self._pages.page_bytes} bytes, "
                 f"got {storage.format.page_bytes}"
             )
+        if storage is not None:
+            storage.register_mem_pool_host(self._pages)
         self.io_backend = io_backend
         self.storage = storage
         self.stats = TransferStats()
@@ -282,24 +285,25 @@ class HiCacheController:
                 transfer.layer_done(layer)
 
     def _backup(self, transfer: Transfer) -> None:
-        storage = self._need_storage()
-        for slot, key in zip(self._first_slots(transfer), transfer.keys, strict=True):
-            storage.set(key, self._pages.read(slot))
+        slots = self._first_slots(transfer)
+        self._need_storage().set_pages(transfer.keys, self._pages, slots)
 
     def _prefetch(self, transfer: Prefetch) -> None:
-        storage = self._need_storage()
-        page = torch.empty(self._pages.page_bytes, dtype=torch.uint8)
-        for slot, key in zip(self._first_slots(transfer), transfer.keys, strict=True):
-            if transfer.stopped or not storage.get(key, page):
-                break
-            self._pages.write(slot, page)
+        slots = self._first_slots(transfer)
+        arrivals = self._need_storage().get_pages(transfer.keys, self._pages, slots)
+        while not transfer.stopped and next(arrivals, False):
             transfer.advance()
 
     def _end(self, transfer: Transfer, error: BaseException | None) -> None:
         transfer.error = error
         transfer.stop_clock()
         if isinstance(transfer, Prefetch):
-            self.append_host_mem_release(transfer.missing())
+            missing = transfer.missing()
+            if isinstance(error, Stalled):
+                # Storage may still write into them: nobody may have them before it has returned.
+                error.over.add_done_callback(lambda _: self.append_host_mem_release(missing))
+            else:
+                self.append_host_mem_release(missing)
         self._ended.put(transfer)  # before anyone is woken, who may look for it there
         transfer.end()
 

@@ -182,6 +182,22 @@ class HostPages:
             rows = part.clone().view(pool.page_dtype)  # a part may start where its dtype may not
             pool.set_from_flat_data_page(slot, rows, pool.storage_format_tag)
 
+    def stretches(self, slot: int) -> list[tuple[int, int]]:
+        """Give address and bytes of each stretch of memory that holds the page at `slot`.
+
+        One after another they are what `read` gives.
+        """
+        page = slot // self.page_size
+        found: list[tuple[int, int]] = []
+        for pool in self._pools:
+            for layout, buffer in pool.buffers.parts:
+                found += [(at, size) for at, size in layout.page_meta(buffer, page) if size]
+        return found
+
+    def buffers(self) -> list[torch.Tensor]:
+        """Give every buffer that holds pages, for storage that must know its memory before."""
+        return [buffer for pool in self._pools for buffer in pool.get_hybrid_pool_buffer()]
+
     def _transfers(
         self, host_indices: torch.Tensor, device_indices: torch.Tensor
     ) -> list[pool_host.group.PoolTransfer]:

@@ -10,6 +10,7 @@ from hicache.statistics import TransferSummary
 
 if TYPE_CHECKING:
     from hicache.radix_tree import HiRadixCache
+    from pool_host.statistics import AllocatorStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,11 @@ class CacheSummary:
 
 
 def allocator_table(pool: Any) -> dict[str, Any]:
-    """Give what an allocator counts of itself by name; nothing for one that does not count."""
-    read = getattr(pool, "stats", None)
-    return dataclasses.asdict(read()) if callable(read) else {}
+    """Give what a pool's `AllocatorStats` holds, its derived figures included."""
+    stats: AllocatorStats = pool.stats()
+    return {
+        **dataclasses.asdict(stats),
+        "runs_per_allocation": stats.runs_per_allocation,
+        "pages_per_run": stats.pages_per_run,
+        "fragmentation": stats.fragmentation,
+    }

@@ -123,10 +123,10 @@ class Measurement:
     def as_text(self) -> str:
         """Give three tables: tiers, transfers, and how long those took."""
         served, summary = self.served, self.summary()
-        tiers = [
-            [name, tier.slots, tier.free, tier.evictions, tier.evicted_pages]
-            for name, tier in summary.tiers.items()
-        ]
+        tiers, pools = [], []
+        for name, tier in summary.tiers.items():
+            tiers.append([name, tier.slots, tier.free, tier.evictions, tier.evicted_pages])
+            pools.append([name, *(tier.allocator[field] for field in _ALLOCATOR)])
         moved, times = [], []
         for kind in KINDS:
             entry = summary.transfers[kind]
@@ -141,6 +141,8 @@ class Measurement:
             "",
             *_table(["tier", "slots", "free", "evictions", "pages"], tiers),
             "",
+            *_table(["allocator", *_ALLOCATOR.values()], pools),
+            "",
             *_table(
                 ["transfer", "ended", "failed", "pages", "runs", "pages/run", "copies", "bytes"],
                 moved,
@@ -148,11 +150,20 @@ class Measurement:
             "",
             *_table(["transfer", "p50 ms", "p99 ms", "max ms"], times),
         ]
-        for name, tier in summary.tiers.items():
-            if tier.allocator:
-                rows = [[field, _shown(value)] for field, value in tier.allocator.items()]
-                lines += ["", *_table([f"{name} allocator", ""], rows)]
         return "\n".join(lines)
+
+
+# What the table of allocators shows: the names of figures, and its headings.
+_ALLOCATOR = {
+    "allocations": "given",
+    "failures": "failed",
+    "allocated_pages": "pages",
+    "runs": "runs",
+    "runs_per_allocation": "runs each",
+    "extents": "free runs",
+    "largest_extent": "largest",
+    "fragmentation": "fragmented",
+}
 
 
 def _table(heading: list[str], rows: list[list[Any]]) -> list[str]:

@@ -24,7 +24,7 @@ from hicache.host_pools import HostPages
 from hicache.pages import pages_of
 from hicache.statistics import Moved, TransferStats
 from hicache.storage.base import HiCacheStorage
-from hicache.storage.timed import Stalled
+from hicache.storage.timed import Stalled, TimedCalls
 from hicache.transfers import LayerDoneCounter, Load, Prefetch, Transfer
 from hicache.workers import Closed, CopyStream, Worker
 from pool_host import HostKVCache, HostPoolGroup
@@ -61,7 +61,8 @@ class HiCacheController:
     """Moves the pages of one device pool to and from its host pool, and that one's to storage.
 
     `io_backend` is how rows are copied: `kernel` or `direct`, as the host pool's layout allows.
-    Without `storage`, `backup` and `prefetch` raise `ValueError`.
+    Without `storage`, `backup` and `prefetch` raise `ValueError`. `ask_limit` is how many seconds
+    the scheduler waits for storage to say what it has.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class HiCacheController:
         io_backend: str = "kernel",
         storage: HiCacheStorage | None = None,
         worker: WorkerFactory = Worker,
+        ask_limit: float = 5.0,
     ) -> None:
         self.mem_pool_device_allocator = token_to_kv_pool_allocator
         self.mem_pool_device = token_to_kv_pool_allocator.get_kvcache()
@@ -92,6 +94,8 @@ class HiCacheController:
             storage.register_mem_pool_host(self._pages)
         self.io_backend = io_backend
         self.storage = storage
+        self.ask_limit = ask_limit
+        self._asking = TimedCalls("hicache-ask")
         self.stats = TransferStats()
         self.layer_done_counter = LayerDoneCounter()
         self.mem_pool_device.register_layer_transfer_counter(self.layer_done_counter)
@@ -154,10 +158,13 @@ class HiCacheController:
         return self._start(self._backuper, backup)
 
     def count_stored(self, keys: Sequence[str]) -> int:
-        """Give how many of `keys`, counted from the first, storage has; none if it fails."""
+        """Give how many of `keys`, counted from the first, storage has; none if it fails.
+
+        It fails as well if it gives no answer in time, and until it has given that one.
+        """
         storage = self._need_storage()
         try:
-            return storage.batch_exists(keys)
+            return self._asking.call(lambda: storage.batch_exists(keys), self.ask_limit)
         except OSError as error:
             logger.warning("storage cannot be asked for pages", exc_info=error)
             self.stats.fail("prefetch")
@@ -264,6 +271,7 @@ class HiCacheController:
             self._prefetcher.close,
         ):
             close()
+        self._asking.close()
         self.mem_pool_device.register_layer_transfer_counter(None)
         if self.storage is not None:
             self.storage.close()

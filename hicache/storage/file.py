@@ -26,6 +26,7 @@ import torch
 
 from hicache.storage.base import HiCacheStorage, PageFormat
 from hicache.storage.envelope import HEADER_BYTES, check_key, encode, fault_of, is_key
+from hicache.storage.folder_limit import FolderLimit
 
 logger = logging.getLogger(__name__)
 
@@ -36,13 +37,17 @@ _STALE_S = 3600.0  # nobody takes an hour to write a page: its writer was killed
 class HiCacheFile(HiCacheStorage):
     """Pages in files below `folder`, which several processes may share.
 
-    `refused` counts the files that were found and not believed. Nothing limits what the folder
-    grows to; files may be removed at any time, also while it is in use.
+    `refused` counts the files that were found and not believed. With `limit_bytes` the pages used
+    longest ago are removed when the folder, other formats included, would grow larger: see
+    `FolderLimit`. Files may be removed at any time, also while it is in use.
     """
 
-    def __init__(self, folder: Path | str, page_format: PageFormat) -> None:
+    def __init__(
+        self, folder: Path | str, page_format: PageFormat, *, limit_bytes: int | None = None
+    ) -> None:
         """Open or make the folder. Raises `OSError` if it cannot be made or written to."""
         super().__init__(page_format)
+        self.limit = None if limit_bytes is None else FolderLimit(Path(folder), limit_bytes)
         self.folder = Path(folder) / page_format.digest.hex()[:16]
         self._lock = threading.Lock()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -65,13 +70,19 @@ class HiCacheFile(HiCacheStorage):
         if fault is not None:
             self._refuse(path, fault)
             return False
+        if self.limit is not None:
+            self.limit.used(path)
         target.copy_(torch.frombuffer(bytearray(data[HEADER_BYTES:]), dtype=torch.uint8))
         return True
 
     def set(self, key: str, page: torch.Tensor) -> None:
         """Keep `page`, also where there is a file: it is set since it was not found to be good."""
         self._check(page, "page")
-        self._write(self.path(key), encode(key, self.format.digest, page.numpy().tobytes()))
+        path = self.path(key)
+        data = encode(key, self.format.digest, page.numpy().tobytes())
+        if self.limit is not None:
+            self.limit.make_room(len(data))
+        self._write(path, data)
 
     def exists(self, key: str) -> bool:
         """Whether there is a file of the right size."""

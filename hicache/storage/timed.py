@@ -33,8 +33,7 @@ class TimedCalls:
         self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = (
             queue.SimpleQueue()
         )
-        # A daemon, since a call that never returns must not keep the program from ending.
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        self._thread: threading.Thread | None = None  # until there is something to call
 
     def call(self, function: Callable[[], _Result], limit: float) -> _Result:
         """Give what `function` returns, or raise what it raises.
@@ -45,6 +44,10 @@ class TimedCalls:
         with self._lock:
             if self._last is not None and not self._last.done():
                 raise OSError(f"{self._name}: an earlier call has not returned yet")
+            if self._thread is None:
+                # A daemon, since a call that never returns must not keep the program from ending.
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
             future: Future[_Result] = Future()
             self._last = future
             self._queue.put((future, function))
@@ -66,8 +69,10 @@ class TimedCalls:
         return returned.wait(limit)
 
     def close(self) -> None:
-        """End the thread, after the call that runs. No call may follow."""
+        """End the thread, which a late call outlives. No call may follow. Idempotent."""
         self._queue.put(None)
+        if self._thread is not None and self.wait(0):
+            self._thread.join()
 
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:

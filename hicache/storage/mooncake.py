@@ -234,17 +234,19 @@ class HiCacheMooncake(HiCacheStorage):
             self._reading,
             lambda: self._store.batch_get_into_multi_buffers(call.names, *call.memory(rows)),
         )
-        found = []
-        for key, row, size, page in zip(keys, rows, sizes, stretches, strict=False):
-            found.append(self._is_right(key, row.numpy().tobytes(), size, page))
-        return found
+        failed = [size for size in sizes if size < 0 and size != _NOT_FOUND]
+        if failed:
+            logger.warning("mooncake get: %d of %d pages: %d", len(failed), len(sizes), failed[0])
+        return [
+            self._is_right(key, row.numpy().tobytes(), size, page)
+            for key, row, size, page in zip(keys, rows, sizes, stretches, strict=False)
+        ]
 
     def _is_right(self, key: str, head: bytes, size: int, page: list[_Stretch]) -> bool:
         if size == _NOT_FOUND:
             return False
         whole = HEADER_BYTES + self.format.page_bytes
         if size < 0 and not (size in _MAYBE_ANOTHER_SIZE and self._has_another_size(key, whole)):
-            logger.warning("mooncake get: page %s failed with %d", key, size)
             return False
         fault = (
             fault_of(head, key, self.format.digest, _views(page))

@@ -331,7 +331,7 @@ def _mentions(reach: Reach, rest: Rest, found: Findings) -> None:
     texts = rest.read_many(rest.search(needle, paths)) if tails else {}
     for path, data in sorted(texts.items()):
         for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
-            for stem, name in (n for p in PATH.findall(line) for n in named(reach.base, p)):
+            for stem, name, _ in (n for p in PATH.findall(line) for n in named(reach.base, p)):
                 if name in reach.lost.get(stem, ()) and reach.gone(stem, name):
                     what = f"{name} is no longer in {stem.replace('/', '.')}"
                     if path.endswith(_CONFIGURATION):

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from verify.certificate.names import named
 from verify.certificate.source import (
     FUNCTIONS,
     Module,
@@ -329,16 +330,13 @@ def folded(piece: Piece, chains: Chains) -> Iterator[object]:
 
 def symbols(side: Side, modules: Iterable[Module], dotted: str) -> set[tuple[object, ...]]:
     """Find the definitions in changed modules that a dotted path names, each where it is made."""
-    parts = re.split("[.:]", dotted)
     stems = {module.stem: module for module in modules}
     found: set[tuple[object, ...]] = set()
-    for size in range(1, len(parts)):
-        for stem in side.find("", 0, ".".join(parts[:size])):
-            module = stems.get(stem)
-            made = module.names.get(parts[size], ()) if module else ()
-            if module and made and not any(site.imported for site in made):
-                whats = side.lookup(module, parts[size]).whats
-                found.add((whats, dotted.count(":"), *parts[size + 1 :]))
+    for stem, name, rest in named(side, dotted):
+        module = stems.get(stem)
+        made = module.names.get(name, ()) if module else ()
+        if module and made and not any(site.imported for site in made):
+            found.add((side.lookup(module, name).whats, dotted.count(":"), *rest))
     return found
 
 

@@ -39,7 +39,7 @@ from verify.certificate.source import Import, Module, Source, Unit, is_text
 if TYPE_CHECKING:
     from verify.certificate import Findings
 
-_DOTTED = re.compile(r"[^\W\d]\w*(?:[.:][^\W\d]\w*)+")
+_DOTTED = re.compile(r"(?<!\w)[^\W\d]\w*(?:[.:][^\W\d]\w*)+")
 _FRAMES = re.compile(
     r"builtins(\.(globals|locals|vars|dir)\b|\Z)|sys\._(getframe|current_frames)|"
     r"inspect\.(currentframe|stack|trace|getmodule|getouter)|.*\.(__globals__|f_globals|f_back)\b|"
@@ -84,7 +84,7 @@ class Judge:
         for old, _, new, _ in self.pairs:
             self.sources[new.path].add(old.path)
         self._facts: dict[tuple[int, int, bool], Facts] = {}
-        self._edits: dict[Place, set[int]] = {}  # the lines that an edit changed
+        self._edits: dict[Place, list[set[int]]] = {}  # lines that an edit changed, by side
         self._differing: dict[tuple[str, str], frozenset[str]] = {}
         self.frozen: set[tuple[Place, str]] = set()  # read anew each time before, or once
 
@@ -180,7 +180,7 @@ class Judge:
             if self.base.outside_stars(old) == self.target.outside_stars(new):
                 self._references(old, before, new, after, deep=False)
                 return
-        for site in old.in_unit(before.index) if not self._edits.get(place) else ():
+        for site in old.in_unit(before.index) if not any(self._edits.get(place, ())) else ():
             if not all(self.same(old, new, site.name, hint=hint) for hint in (False, True)):
                 why = f"{site.name} is bound to something else as well"
                 self.residual("target", new.source, after.first, "binding", why)
@@ -220,16 +220,16 @@ class Judge:
     ) -> None:
         """Check that each name in a statement means the same in both trees."""
         ours, theirs = self.facts(old, before, deep=deep), self.facts(new, after, deep=deep)
-        edits = self._edits.get((new.path, after.index), set())
-        if len(ours.refs) != len(theirs.refs):
-            if not edits:
-                why = "names belong to other scopes than before"
-                self.residual("target", new.source, after.first, "binding", why)
+        edits = self._edits.get((new.path, after.index), [set(), set()])
+        had = [ref for ref in ours.refs if ref.line not in edits[0]]
+        has = [ref for ref in theirs.refs if ref.line not in edits[1]]
+        if len(had) != len(has):
+            self.residual("target", new.source, after.first, "binding", "names changed scopes")
             return
         exempt = {logger_name(ref, call) for ref, call, _ in theirs.calls}
         evaluated = {id(ref) for ref in theirs.evaluated}
-        for one, other in zip(ours.refs, theirs.refs, strict=True):
-            if id(other.node) in exempt or other.line in edits:
+        for one, other in zip(had, has, strict=True):
+            if id(other.node) in exempt:
                 continue
             changed = self._reference(old, new, one, other, (before.index, after.index))
             if changed is None and id(other) in evaluated and not (one.local or other.local):
@@ -268,8 +268,8 @@ class Judge:
 
         one, other = self.shapes.of(old.source, before), self.shapes.of(new.source, after)
         found = list(differences(one, other, same))
-        lines = (self._difference(old.source, new.source, *pieces) for pieces in found)
-        self._edits[new.path, after.index] = set[int]().union(*lines)
+        lines = [self._difference(old.source, new.source, *pieces) for pieces in found]
+        self._edits[new.path, after.index] = [{n for p in lines for n in p[i]} for i in (0, 1)]
         if not found:
             self.found.counts["repointed"] += 1
 
@@ -301,8 +301,8 @@ class Judge:
 
     def _difference(
         self, old: Source, new: Source, one: Piece | None, other: Piece | None
-    ) -> set[int]:
-        """Note a statement that differs, with the lines of each side that do."""
+    ) -> tuple[range, range]:
+        """Note a statement that differs, and give its lines on each side."""
         ours, left, theirs, right = unlike(old, one, new, other)
         kind = "changed" if ours and theirs else "removed" if ours else "added"
         if ours and (left or not right):
@@ -310,7 +310,7 @@ class Judge:
             self.residual("base", old, (left or ours)[0], kind, why, left)
         if right:
             self.residual("target", new, right[0], kind, f"this statement {_WHY[kind]}", right)
-        return set(theirs)
+        return ours, theirs
 
     # --- copies and what is derived ---
 

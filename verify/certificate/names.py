@@ -39,7 +39,8 @@ HARMLESS = re.compile(
     "total_ordering|no_type_check|runtime_checkable|unique|abstractproperty"
 )
 _PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "Exception", "ValueError", "RuntimeError"}
-PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*")  # of a name
+_PART = r"[^\W\d]\w*"  # no match begins or ends in two ways: a hostile text costs its length
+PATH = re.compile(rf"(?<!\w)(?=\w+[.:][^\W\d]){_PART}(?:\.{_PART})*(?::{_PART}(?:\.{_PART})*)?")
 _TYPE_CALLS = {"cast", "TypeVar", "NewType", "ForwardRef", "ParamSpec"}  # their strings are types
 
 
@@ -471,19 +472,20 @@ def constant(module: Module, node: ast.AST) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def named(side: Side, dotted: str) -> Iterator[tuple[str, str]]:
-    """List the modules, and the name in each, that a dotted path may mean."""
+def named(side: Side, dotted: str) -> Iterator[tuple[str, str, list[str]]]:
+    """List the modules, the name in each, and the rest, that a dotted path may mean."""
     parts = re.split("[.:]", dotted)
     for size in range(1, len(parts)):
-        for stem in side.find("", 0, ".".join(parts[:size])):
-            yield stem, parts[size]
+        stems = side.find("", 0, ".".join(parts[:size]))
+        if size > 1 and not stems:
+            return  # nor is there anything within
+        yield from ((stem, parts[size], parts[size + 1 :]) for stem in stems)
 
 
 def logger_name(ref: Ref | None, call: ast.Call) -> int | None:
     """Give the `__name__` that only names a logger."""
-    if ref is not None and last_name(call) == "getLogger" and len(call.args) == 1:
-        return id(call.args[0]) if last_name(call.args[0]) == "__name__" else None
-    return None
+    makes = ref is not None and last_name(call) == "getLogger" and len(call.args) == 1
+    return id(call.args[0]) if makes and last_name(call.args[0]) == "__name__" else None
 
 
 def immutable(node: ast.expr) -> bool:

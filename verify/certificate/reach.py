@@ -187,9 +187,9 @@ class Reach:
             found.update(self.search(_SPELLED, self.python))
             inner = [p for p in self.python if any(p.startswith(f"{stem}/") for stem in fresh)]
             found.update(self.search(re.compile(rb"\bfrom\s*\."), inner) if inner else ())
-            takes = re.compile(rb"\b(?:import|from)\b.*\b(?:%s)\b" % b"|".join(taken))
+            takes = re.compile(rb"\b(?:%s)\b" % b"|".join(taken))
             for path, data in sorted(self.read(found).items()):
-                captured = new and takes.search(data)
+                captured = new and _imports_any(data, takes)
                 module = self._open(path, data) if captured or self._concerned(path, data) else None
                 if module is not None:
                     self._report(module)
@@ -364,7 +364,7 @@ class Reach:
                 key = constant(module, node.slice) or ""
                 yield from self._loads(side, module, line, module.path, key)
             text = constant(module, node) if line else None
-            for stem, attr in named(side, text) if text and PATH.fullmatch(text) else ():
+            for stem, attr, _ in named(side, text) if text and PATH.fullmatch(text) else ():
                 yield line, "string", stem, attr
             exact = isinstance(node, ast.Constant) and text and "." in text
             if text and exact and re.fullmatch(r"\.*\w+(\.\w+)*", text):
@@ -428,6 +428,12 @@ class Reach:
                 if isinstance(node, ast.Subscript) and last_name(node.value) == "modules":
                     if not isinstance(node.ctx, ast.Load):
                         self.found.unknown(module.path, node.lineno, "`sys.modules` is written to")
+
+
+def _imports_any(data: bytes, names: re.Pattern[bytes]) -> bool:
+    """Tell whether a line has one of the names behind the keyword of an import."""
+    keywords = ((n, re.search(rb"\b(?:import|from)\b", n)) for n in data.split(b"\n"))
+    return any(found and names.search(line, found.end()) for line, found in keywords)
 
 
 def _may_use(unit: Unit, names: set[str], tails: set[str], path: re.Pattern[str]) -> bool:

@@ -330,3 +330,20 @@ HONEST: dict[str, tuple[Tree, Tree]] = {
 def test_it_is_a_move_if(how: str) -> None:
     found = judge(*HONEST[how])
     assert found.verdict == CERTIFIED, explain(found)
+
+
+def test_what_an_edited_statement_names_elsewhere_still_means_the_same() -> None:
+    """An edit takes its own lines out of the comparison, not those beside it."""
+    body = "class A(Base):\n    def f(self):\n        return {}\n"
+    before = {"q.py": "class Base:\n    pass\n\n\nclass Other:\n    pass\n"}
+    head = "from q import Base\n\n\n"
+    edited = judge(
+        {**before, "m.py": head + body.format("1")},
+        {**before, "m.py": head + body.format("str(2)")},
+    )
+    assert {(r.kind, r.line) for r in edited.residuals} == {("changed", 6)}
+    redirected = judge(
+        {**before, "m.py": head + body.format("1")},
+        {**before, "m.py": head.replace("Base", "Other as Base") + body.format("str(2)")},
+    )
+    assert {(r.kind, r.line) for r in redirected.residuals} >= {("changed", 6), ("binding", 4)}

@@ -124,3 +124,23 @@ def test_whole_trees_and_what_differs_give_the_same_certificate() -> None:
 def test_nothing_changed() -> None:
     found = judge({"m.py": F}, {"m.py": F})
     assert (found.verdict, found.moved) == (CERTIFIED, ())
+
+
+LONG = 200_000
+COSTLY = {
+    "a word": "a" * LONG,
+    "a path that ends oddly": "a." * LONG + "!",
+    "a path of colons": "a:" * LONG,
+    "imports in one line": "import a " * LONG,
+    "dots and blanks": ". " * LONG,
+}
+
+
+@pytest.mark.parametrize("text", COSTLY.values(), ids=COSTLY)
+def test_a_long_text_costs_no_more_than_its_length(text: str) -> None:
+    """Were it the square of that, this would not end."""
+    code = f"def f():\n    return '{text}'\n"
+    rest = {"pyproject.toml": f"x = '{text}'\n", "u.py": f"V = '{text} m n f'\nimport n.f\n"}
+    before = {"m.py": f"{code}\n\n{X}", **rest}
+    found = judge(before, {"n.py": code.replace("return '", "return 'b"), "m.py": X, **rest})
+    assert found.verdict in {RESIDUAL, UNKNOWN}, explain(found)

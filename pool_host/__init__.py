@@ -10,6 +10,8 @@ Words used throughout:
 - slot: the place of one token (or of one request's state), an int64 index from 0.
 - page: `page_size` consecutive slots; page p holds the slots p * page_size and up. Slots are given
   out, released and stored by whole pages.
+- run: slots that step by one; a `direct` transfer makes one copy of it. An extent is a run of free
+  pages that nothing can extend.
 - layer: local to the pool, from 0; `start_layer` says which layer of the model that is.
 - row: what one layer keeps for one slot.
 - layout: in which order a host buffer holds layers, pages and rows; see `BufferLayout`.

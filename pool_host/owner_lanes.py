@@ -71,10 +71,15 @@ class LaneAllocator(SlotAllocator):
             self.counts.failures += 1
             return None
         pages, runs = taken
+        try:
+            slots = slots_of_pages(pages, self.page_size)
+        except BaseException:  # no memory, or interrupted: nobody gets the pages
+            self.put_back(pages)
+            raise
         self._flags[pages] = 1
         self._listed = None
         self.counts.allocated(owners.size, runs)
-        return torch.from_numpy(slots_of_pages(pages, self.page_size))
+        return torch.from_numpy(slots)
 
     def _give(self, runs: Sequence[PageRun]) -> None:
         if len(runs) == 1:  # a run of all owners' pages is one of each owner's own
@@ -84,7 +89,10 @@ class LaneAllocator(SlotAllocator):
                 if first < stop:
                     lane.give(first, stop - first)
             return
-        pages = _pages_of_runs(runs)
+        self.put_back(_pages_of_runs(runs))
+
+    def put_back(self, pages: NDArray[np.int64]) -> None:
+        """Make pages that were taken free again, in any order."""
         # Lane after lane, with a place between, so that no run goes from one to the next.
         places = np.sort(pages % self.owners * (self._lane_pages + 1) + pages // self.owners)
         for place, length in runs_of_pages(places):

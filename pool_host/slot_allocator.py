@@ -58,7 +58,11 @@ class SlotAllocator:
         if runs is None:
             self.counts.failures += 1
             return None
-        slots = slots_of_runs(runs, self.page_size)
+        try:
+            slots = slots_of_runs(runs, self.page_size)
+        except BaseException:  # no memory, or interrupted: nobody gets the pages
+            self._give(runs)
+            raise
         for start, length in runs:
             self._in_use[start : start + length] = b"\1" * length
         self._listed = None
@@ -152,7 +156,7 @@ def runs_of_slots(name: str, indices: object, limit: int, page_size: int) -> lis
     pages, and are looked through once; others are sorted first.
     """
     tensor = check_tensor(name, indices, (torch.int64, torch.int32), 1)
-    runs = _aligned_runs(tensor.cpu().numpy(), limit, page_size)
+    runs = _aligned_runs((tensor if tensor.is_cpu else tensor.cpu()).numpy(), limit, page_size)
     if runs is None:
         slots = np.sort(whole_pages(name, indices, limit, page_size))
         runs = _aligned_runs(slots, limit, page_size)
@@ -171,11 +175,12 @@ def _aligned_runs(
     """
     if not slots.size:
         return []
-    starts = [0]
-    breaks = np.flatnonzero(slots[1:] - slots[:-1] != 1)
-    if breaks.size:
-        starts += (breaks + 1).tolist()
-    firsts = [int(slots[0])] if len(starts) == 1 else slots[starts].tolist()
+    apart = slots[1:] - slots[:-1] != 1
+    starts, firsts = [0], [int(slots[0])]
+    if np.count_nonzero(apart):
+        breaks = np.flatnonzero(apart) + 1
+        starts += breaks.tolist()
+        firsts += slots[breaks].tolist()
     runs: list[PageRun] = []
     for first, begin, end in zip(firsts, starts, [*starts[1:], slots.size], strict=True):
         length = end - begin
@@ -189,14 +194,25 @@ def _aligned_runs(
     return runs
 
 
+# Slots of several runs are written straight into one tensor, a stretch of this at a time: what a
+# large allocation costs is memory, and a tensor a run, joined afterwards, would take it twice.
+_RAMP = np.arange(8192)
+
+
 def slots_of_runs(runs: Sequence[PageRun], page_size: int) -> torch.Tensor:
     """Give the slots of runs of pages, int64, in their order and in memory of their own."""
-    stretches = [np.arange(at * page_size, (at + n) * page_size) for at, n in runs]
-    if len(stretches) == 1:
-        return torch.from_numpy(stretches[0])
-    if not stretches:
-        return torch.empty(0, dtype=torch.int64)
-    return torch.from_numpy(np.concatenate(stretches))
+    if len(runs) == 1:
+        [(start, length)] = runs
+        return torch.from_numpy(np.arange(start * page_size, (start + length) * page_size))
+    slots = np.empty(sum(length for _, length in runs) * page_size, dtype=np.int64)
+    end = 0
+    for start, length in runs:
+        begin, end = end, end + length * page_size
+        shift = start * page_size - begin
+        for at in range(begin, end, _RAMP.size):
+            stop = min(at + _RAMP.size, end)
+            np.add(_RAMP[: stop - at], shift + at, out=slots[at:stop])
+    return torch.from_numpy(slots)
 
 
 def slots_of_pages(pages: NDArray[np.int64], page_size: int) -> NDArray[np.int64]:

@@ -146,6 +146,22 @@ def test_a_damaged_free_list_gives_no_page_to_two_owners() -> None:
         pool.alloc_pages_with_owners([1])
 
 
+def test_no_page_is_lost_where_there_is_no_memory_for_its_slots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = make()
+
+    def full(*args: Any) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pool_host.owner_lanes.slots_of_pages", full)
+        with pytest.raises(MemoryError):
+            pool.alloc_pages_with_owners([1, 2, 1])
+    assert pool.available_size() == pool.size
+    pool._slots.check()
+
+
 def test_a_destroyed_pool_gives_nothing() -> None:
     pool = make()
     pool.destroy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from pool_host.owner_lanes import OwnerLanePool
 from tests.pool_host.families import SLOT_POOLS
 from tests.pool_host.overlaps import Overlaps, fewest, stretches
 
@@ -190,9 +192,15 @@ class Owners:
             self.of[slot] = after
 
 
-@pytest.mark.parametrize("kind", SLOT_POOLS)
+THREADED: dict[str, Callable[[int, int], Any]] = {
+    **SLOT_POOLS,
+    "owner lanes": lambda page_size, pages: OwnerLanePool(page_size * pages, page_size, 4),
+}
+
+
+@pytest.mark.parametrize("kind", THREADED)
 def test_eight_threads_never_share_a_slot(kind: str) -> None:
-    pool = SLOT_POOLS[kind](1 if kind == "mamba" else 4, 24)
+    pool = THREADED[kind](1 if kind == "mamba" else 4, 24)
     owners = Owners(pool.size)
     start = threading.Barrier(8)
 
@@ -220,3 +228,31 @@ def test_eight_threads_never_share_a_slot(kind: str) -> None:
     assert pool.available_size() == pool.size
     slots = pool.alloc(pool.size)
     assert sorted(slots.tolist()) == list(range(pool.size))
+
+
+@pytest.mark.parametrize("kind", THREADED)
+def test_what_is_counted_is_right_at_every_moment(kind: str) -> None:
+    """One thread allocates and releases a page at a time; others never see a page go missing."""
+    pool = THREADED[kind](1 if kind == "mamba" else 4, 24)
+    unit = pool.page_size * getattr(pool, "owners", 1)
+    allowed = {pool.size - held * unit for held in range(4)}
+    seen: set[int] = set()
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(0.0001):
+            seen.add(pool.available_size())
+            stats = pool.stats()
+            seen.add(stats.free_pages * stats.page_size)
+
+    watchers = [threading.Thread(target=look) for _ in range(2)]
+    for watcher in watchers:
+        watcher.start()
+    for turn in range(300):
+        held = [pool.alloc(unit) for _ in range(1 + turn % 3)]
+        for slots in held:
+            pool.free(slots)
+    done.set()
+    for watcher in watchers:
+        watcher.join()
+    assert seen <= allowed

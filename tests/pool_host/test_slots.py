@@ -303,6 +303,22 @@ def test_a_free_list_can_be_set(pool: Any) -> None:
         assert state(target) == before
 
 
+def test_no_page_is_lost_where_there_is_no_memory_for_its_slots(
+    pool: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(pool, 1)
+    before = state(pool), pool.stats()
+
+    def full(*args: Any) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pool_host.slot_allocator.slots_of_runs", full)
+        with pytest.raises(MemoryError):
+            pool.alloc(2 * pool.page_size)
+    assert (state(pool), pool.stats()) == before
+
+
 def test_nothing_is_lost_by_whoever_gives_up(pool: Any) -> None:
     """Whatever is aborted, available and held slots are all there are."""
     held: list[torch.Tensor] = []

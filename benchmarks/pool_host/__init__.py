@@ -1,0 +1,1 @@
+"""Host pools: allocation and release beside what else there is."""

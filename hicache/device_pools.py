@@ -334,10 +334,16 @@ class PagedTokenToKVPoolAllocator:
             if runs is None:
                 self._counts.failures += 1
                 return None
-            pages = [page + 1 for start, length in runs for page in range(start, start + length)]
+            try:
+                pages = [page + 1 for at, length in runs for page in range(at, at + length)]
+                slots = page_slots(pages, self.page_size)
+            except BaseException:  # no memory for them: then nobody has them
+                for start, length in runs:
+                    self._free.give(start, length)
+                raise
             self._used.update(pages)
             self._counts.allocated(len(pages), len(runs))
-        return page_slots(pages, self.page_size)
+        return slots
 
     def free(self, free_index: torch.Tensor) -> None:
         """Take whole pages back. Raises `ValueError` for what is not a page in use, or twice."""

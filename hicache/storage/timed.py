@@ -54,8 +54,8 @@ class TimedCalls:
         try:
             return future.result(limit)
         except NotDone as error:
-            if future.done():  # the call's own
-                raise
+            if future.done():  # just now, or the error is the call's own
+                return future.result()
             raise Stalled(f"{self._name}: no answer within {limit} s", future) from error
 
     def wait(self, limit: float) -> bool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -148,6 +149,18 @@ class TestAllocator:
         assert allocator.alloc(12) is not None
         assert allocator.alloc(4) is None
         assert allocator.alloc(0) is not None
+
+    def test_pages_whose_slots_find_no_memory_stay_free(
+        self, allocator: PagedTokenToKVPoolAllocator
+    ) -> None:
+        free = allocator.available_size()
+        with (
+            mock.patch("hicache.device_pools.page_slots", side_effect=MemoryError),
+            pytest.raises(MemoryError),
+        ):
+            allocator.alloc(8)
+        assert allocator.available_size() == free
+        assert allocator.alloc(free) is not None
 
     def test_pages_follow_each_other_where_they_can(
         self, allocator: PagedTokenToKVPoolAllocator

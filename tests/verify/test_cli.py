@@ -9,7 +9,8 @@ import subprocess
 import sys
 import textwrap
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -505,6 +506,13 @@ def python(code: str, *arguments: str, **options: object) -> subprocess.Complete
     )
 
 
+def read_to_end(terminal: int) -> Iterator[str]:
+    """What was written to a terminal whose other side is closed; it comes in pieces."""
+    with open(terminal, "rb", buffering=0) as stream, suppress(OSError):  # EIO is its end
+        while piece := stream.read(10_000):
+            yield piece.decode()
+
+
 class TestProcess:
     def test_help_loads_nothing_that_is_slow(self) -> None:
         done = python(
@@ -577,8 +585,7 @@ class TestProcess:
             env={**os.environ, **environment},
         )
         os.close(child)
-        shown = os.read(parent, 10_000).decode()
-        os.close(parent)
+        shown = "".join(read_to_end(parent))
         assert process.returncode == 0
         assert ("\x1b[" in shown) is coloured
         plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)

@@ -60,7 +60,7 @@ def dependencies() -> set[str]:
     for path, text in engine_files().items():
         if path.endswith(".py"):
             found |= {name.partition(".")[0] for name, _ in _imports(ast.parse(text))}
-    return found - _PACKAGES - sys.stdlib_module_names
+    return found - _PACKAGES - sys.stdlib_module_names - {"tomllib"}  # of Python's own from 3.11
 
 
 def _needed(path: str, text: str) -> Iterator[str]:

@@ -15,7 +15,6 @@ import logging
 import queue
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -23,7 +22,9 @@ import torch
 from hicache.device_pools import PagedTokenToKVPoolAllocator
 from hicache.host_pools import HostPages
 from hicache.pages import pages_of
+from hicache.statistics import Moved, TransferStats
 from hicache.storage.base import HiCacheStorage
+from hicache.storage.timed import Stalled, TimedCalls
 from hicache.transfers import LayerDoneCounter, Load, Prefetch, Transfer
 from hicache.workers import Closed, CopyStream, Worker
 from pool_host import HostKVCache, HostPoolGroup
@@ -56,19 +57,12 @@ class WorkerFactory(Protocol):
         """Make one that handles transfers with `handle` and tells `ended` of each."""
 
 
-@dataclass(frozen=True, slots=True)
-class TransferStats:
-    """What was taken back from `finished`, by kind of transfer: bytes that arrived, failures."""
-
-    moved: Counter[str] = field(default_factory=Counter)
-    failed: Counter[str] = field(default_factory=Counter)
-
-
 class HiCacheController:
     """Moves the pages of one device pool to and from its host pool, and that one's to storage.
 
     `io_backend` is how rows are copied: `kernel` or `direct`, as the host pool's layout allows.
-    Without `storage`, `backup` and `prefetch` raise `ValueError`.
+    Without `storage`, `backup` and `prefetch` raise `ValueError`. `ask_limit` is how many seconds
+    the scheduler waits for storage to say what it has.
     """
 
     def __init__(
@@ -79,6 +73,7 @@ class HiCacheController:
         io_backend: str = "kernel",
         storage: HiCacheStorage | None = None,
         worker: WorkerFactory = Worker,
+        ask_limit: float = 5.0,
     ) -> None:
         self.mem_pool_device_allocator = token_to_kv_pool_allocator
         self.mem_pool_device = token_to_kv_pool_allocator.get_kvcache()
@@ -95,8 +90,12 @@ class HiCacheController:
                 f"storage: expected pages of {self._pages.page_bytes} bytes, "
                 f"got {storage.format.page_bytes}"
             )
+        if storage is not None:
+            storage.register_mem_pool_host(self._pages)
         self.io_backend = io_backend
         self.storage = storage
+        self.ask_limit = ask_limit
+        self._asking = TimedCalls("hicache-ask")
         self.stats = TransferStats()
         self.layer_done_counter = LayerDoneCounter()
         self.mem_pool_device.register_layer_transfer_counter(self.layer_done_counter)
@@ -159,13 +158,16 @@ class HiCacheController:
         return self._start(self._backuper, backup)
 
     def count_stored(self, keys: Sequence[str]) -> int:
-        """Give how many of `keys`, counted from the first, storage has; none if it fails."""
+        """Give how many of `keys`, counted from the first, storage has; none if it fails.
+
+        It fails as well if it gives no answer in time, and until it has given that one.
+        """
         storage = self._need_storage()
         try:
-            return storage.batch_exists(keys)
+            return self._asking.call(lambda: storage.batch_exists(keys), self.ask_limit)
         except OSError as error:
             logger.warning("storage cannot be asked for pages", exc_info=error)
-            self.stats.failed["prefetch"] += 1
+            self.stats.fail("prefetch")
             return 0
 
     def prefetch(self, keys: Sequence[str], tag: Any = None) -> Prefetch | None:
@@ -205,7 +207,12 @@ class HiCacheController:
                 break
             self._open -= 1
             self._count_pages(transfer, -1)
-            self._count_bytes(transfer)
+            self.stats.record(
+                transfer.kind,
+                self._moved(transfer),
+                transfer.seconds,
+                failed=transfer.error is not None,
+            )
             ended.append(transfer)
         self.drain_host_mem_release()
         return ended
@@ -264,6 +271,7 @@ class HiCacheController:
             self._prefetcher.close,
         ):
             close()
+        self._asking.close()
         self.mem_pool_device.register_layer_transfer_counter(None)
         if self.storage is not None:
             self.storage.close()
@@ -285,23 +293,25 @@ class HiCacheController:
                 transfer.layer_done(layer)
 
     def _backup(self, transfer: Transfer) -> None:
-        storage = self._need_storage()
-        for slot, key in zip(self._first_slots(transfer), transfer.keys, strict=True):
-            storage.set(key, self._pages.read(slot))
+        slots = self._first_slots(transfer)
+        self._need_storage().set_pages(transfer.keys, self._pages, slots)
 
     def _prefetch(self, transfer: Prefetch) -> None:
-        storage = self._need_storage()
-        page = torch.empty(self._pages.page_bytes, dtype=torch.uint8)
-        for slot, key in zip(self._first_slots(transfer), transfer.keys, strict=True):
-            if transfer.stopped or not storage.get(key, page):
-                break
-            self._pages.write(slot, page)
+        slots = self._first_slots(transfer)
+        arrivals = self._need_storage().get_pages(transfer.keys, self._pages, slots)
+        while not transfer.stopped and next(arrivals, False):
             transfer.advance()
 
     def _end(self, transfer: Transfer, error: BaseException | None) -> None:
         transfer.error = error
+        transfer.stop_clock()
         if isinstance(transfer, Prefetch):
-            self.append_host_mem_release(transfer.missing())
+            missing = transfer.missing()
+            if isinstance(error, Stalled):
+                # Storage may still write into them: nobody may have them before it has returned.
+                error.over.add_done_callback(lambda _: self.append_host_mem_release(missing))
+            else:
+                self.append_host_mem_release(missing)
         self._ended.put(transfer)  # before anyone is woken, who may look for it there
         transfer.end()
 
@@ -324,14 +334,18 @@ class HiCacheController:
                 if not books[page]:
                     del books[page]
 
-    def _count_bytes(self, transfer: Transfer) -> None:
-        slots = transfer.host_indices
+    def _moved(self, transfer: Transfer) -> Moved:
+        """Give what of a transfer has arrived."""
         if isinstance(transfer, Prefetch):
-            slots = transfer.arrived()
-        elif transfer.error is not None:
-            slots = slots[:0]
-        self.stats.moved[transfer.kind] += slots.numel() // self.page_size * self._pages.page_bytes
-        self.stats.failed[transfer.kind] += transfer.error is not None
+            arrived = transfer.completed
+        else:
+            arrived = 0 if transfer.error else transfer.host_indices.numel() // self.page_size
+        slots = arrived * self.page_size
+        host = pages_of(transfer.host_indices[:slots], self.page_size, "host_indices")
+        if transfer.kind not in {"write", "load"}:
+            return self._pages.moved(host)
+        device = pages_of(transfer.device_indices[:slots], self.page_size, "device_indices")
+        return self._pages.moved(host, device, self.io_backend)
 
     def _refuse_in_flight(self, slots: torch.Tensor, books: Counter[int], argument: str) -> None:
         busy = [page for page in pages_of(slots, self.page_size, argument) if books[page]]

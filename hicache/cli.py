@@ -1,4 +1,4 @@
-"""The command `hicache`: a demonstration of the tiers, and a check of page files.
+"""The command `hicache`: a demonstration of the tiers, statistics, and a check of page files.
 
 Exit codes: 0 it holds; 1 it does not; 2 it could not be judged, wrong usage and a missing extra
 included; 3 a fault of the program; 130 interrupted.
@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +20,15 @@ import typer
 
 if TYPE_CHECKING:
     from hicache.demo import Demonstration
+    from hicache.workload import Measurement, Request
+
+# The extra that brings a module, where it is missing.
+_EXTRAS = {
+    "torch": "pool",
+    "numpy": "pool",
+    "psutil": "pool",
+    "prometheus_client": "metrics",
+}
 
 HOLDS, DIFFERS, UNJUDGED, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -28,6 +37,7 @@ HELP = """Keep keys and values of prompts in three tiers: device memory, host me
 \b
 Examples:
   hicache demo                        serve a prompt from each tier in turn
+  hicache stats                       what serving some requests takes
   hicache check pages                 whether page files are whole
   hicache demo --help                 everything about one command
 """
@@ -66,6 +76,27 @@ Exit codes:
   0  every file is a whole page
   1  some are not: each is listed with the reason
   2  there is no such folder, nothing in it, no way to read it, or the extra `pool` is missing
+"""
+
+
+STATS_HELP = """Serve requests and print what that took: of each tier, and of each kind of transfer.
+
+The requests are those of a few conversations (`demo`), or read from a file with one JSON object
+a line, such as {"tokens": [3, 14, 15], "new_tokens": 2}; tokens are numbers from 0 to 255. With
+--port the requests are served over and over until it is interrupted, and Prometheus may scrape.
+
+\b
+Examples:
+  hicache stats
+  hicache stats --pages 32 --room 0.05 --json
+  hicache stats --workload requests.jsonl --layout page_first_direct
+  hicache stats --port 9400
+
+\b
+Exit codes:
+  0  every request was served
+  1  a transfer failed, or a page file was refused
+  2  it could not be run: wrong usage, a missing extra, a port in use, too little memory
 """
 
 
@@ -147,6 +178,70 @@ def demo(
     raise typer.Exit(HOLDS if shown.holds else DIFFERS)
 
 
+@app.command("stats", help=STATS_HELP)
+def stats(  # noqa: PLR0913, PLR0917  a command takes its options
+    workload: Annotated[str, typer.Option(metavar="demo|FILE", help="What is served.")] = "demo",
+    attention: Annotated[Attention, typer.Option(help="What the decoder attends with.")] = (
+        Attention.MHA
+    ),
+    layout: Annotated[Layout, typer.Option(help="How the host pool orders its rows.")] = (
+        Layout.PAGE_FIRST_DIRECT
+    ),
+    dtype: Annotated[Dtype, typer.Option(help="What keys and values are kept in.")] = (
+        Dtype.FLOAT32
+    ),
+    pages: Annotated[int, typer.Option(min=2, help="Pages of 16 tokens on the device.")] = 16,
+    ratio: Annotated[float, typer.Option(min=0.1, help="Pages of the host to one of it.")] = 1.5,
+    room: Annotated[
+        float, typer.Option(min=0, max=0.5, help="Share of both tiers that evictions leave free.")
+    ] = 0.01,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Serve metrics here; 0 for any port.")
+    ] = None,
+    address: Annotated[
+        str, typer.Option(help="Serve them on this address, to whoever reaches it.")
+    ] = "127.0.0.1",
+) -> None:
+    """Read the command line, then serve the requests."""
+    import torch
+
+    from hicache.decoder import Decoder, DecoderConfig
+    from hicache.machine import Machine
+    from hicache.room import FreeRoom
+    from hicache.workload import Measurement, demo_requests, read_requests
+
+    torch.set_num_threads(1)
+    decoder = Decoder(DecoderConfig(attention=attention.value))
+    vocabulary = decoder.config.vocabulary
+    with tempfile.TemporaryDirectory(prefix="hicache-") as name:
+        try:
+            requests = (
+                demo_requests(vocabulary)
+                if workload == "demo"
+                else read_requests(Path(workload), vocabulary)
+            )
+            machine = Machine(
+                decoder,
+                layout.value,
+                getattr(torch, dtype.value),
+                Path(name),
+                pages=pages,
+                ratio=ratio,
+                room=FreeRoom(device=room, host=room),
+            )
+        except ValueError as error:
+            raise _Unjudged(str(error)) from error
+        with closing(machine):
+            measurement = Measurement(machine)
+            if port is None:
+                measurement.serve(requests)
+            else:
+                _serve_until_interrupted(measurement, requests, port, address)
+            _say(measurement.as_json() if json else measurement.as_text())
+    raise typer.Exit(HOLDS if measurement.holds else DIFFERS)
+
+
 @app.command("check", help=CHECK_HELP)
 def check(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What a cache keeps files in.")],
@@ -167,6 +262,19 @@ def check(
         raise _Unjudged(f"{folder}: no page files in it, so nothing was checked")
     _say(f"{whole} whole, {bad} bad")
     raise typer.Exit(DIFFERS if bad else HOLDS)
+
+
+def _serve_until_interrupted(
+    measurement: Measurement, requests: Sequence[Request], port: int, address: str
+) -> None:
+    """Serve requests over and over, and their statistics to Prometheus."""
+    from hicache.metrics import serve
+
+    with closing(serve(measurement.summary, port, address)) as endpoint:
+        _say(f"metrics on {endpoint.url} until interrupted", error=True)
+        with suppress(KeyboardInterrupt):
+            while True:
+                measurement.serve(requests)
 
 
 class _Unjudged(Exception):
@@ -227,11 +335,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         _say(f"{error.format_message()}\nTry `{command} --help`.", error=True)
         return UNJUDGED
     except ModuleNotFoundError as error:
-        if error.name not in {"torch", "numpy", "psutil"}:
+        if error.name not in _EXTRAS:
             raise
+        extra = _EXTRAS[error.name]
         _say(
             f"hicache needs {error.name}, which is not installed here. It comes with the extra "
-            "`pool`:\n  pip install 'repot[pool]'",
+            f"`{extra}`:\n  pip install 'repot[{extra}]'",
             error=True,
         )
         return UNJUDGED

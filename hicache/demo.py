@@ -8,45 +8,21 @@ same, the cache would not have been read.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 
-from hicache.cache_controller import HiCacheController
 from hicache.decoder import Decoder, DecoderConfig
 from hicache.device_pools import PagedTokenToKVPoolAllocator
-from hicache.engine import Engine, Generation
-from hicache.host_pools import host_pool_for, io_backend_for
+from hicache.engine import Engine
+from hicache.machine import PAGE_SIZE, POOL_PAGES, Machine, Taken
 from hicache.pages import page_keys
-from hicache.radix_tree import HiRadixCache
-from hicache.storage.base import PageFormat
-from hicache.storage.file import HiCacheFile
 
-if TYPE_CHECKING:
-    from pool_host import HostKVCache as HostPool
-    from pool_host import HostPoolGroup
-
-PAGE_SIZE = 16
-POOL_PAGES = 16
 CACHED = 4 * PAGE_SIZE  # tokens of the prompt that fill pages; one more is always computed
 NEW_TOKENS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """Where a prompt's tokens came from, and the bytes loaded to the device and from files."""
-
-    device: int = 0
-    host: int = 0
-    files: int = 0
-    computed: int = 1
-    loaded_bytes: int = 0
-    read_bytes: int = 0
-    refused: int = 0  # page files that could not be believed
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,53 +56,6 @@ class Demonstration:
     def holds(self) -> bool:
         """Whether every run did what it should."""
         return not any(map(self.fault, self.runs))
-
-
-class Machine:
-    """A decoder with pools of its own, and files that machines before it may have filled."""
-
-    def __init__(self, decoder: Decoder, layout: str, dtype: torch.dtype, folder: Path) -> None:
-        device_pool = decoder.device_pool(POOL_PAGES * PAGE_SIZE, PAGE_SIZE, dtype)
-        allocator = PagedTokenToKVPoolAllocator(device_pool)
-        self.host: HostPool | HostPoolGroup = host_pool_for(device_pool, layout=layout)
-        self.storage = HiCacheFile(folder, PageFormat.of(self.host, decoder.config.name))
-        self.controller = HiCacheController(
-            allocator, self.host, io_backend=io_backend_for(layout), storage=self.storage
-        )
-        self.cache = HiRadixCache(self.controller)
-        self._engine = Engine(decoder, allocator, self.cache)
-
-    def serve(self, prompt: Sequence[int]) -> tuple[Generation, Taken]:
-        """Serve a prompt, wait until its pages are in the files, and say what was taken."""
-        before, refused = self.controller.stats.moved.copy(), self.storage.refused
-        done = self._engine.generate(prompt, NEW_TOKENS)
-        self.cache.flush()
-        moved = self.controller.stats.moved - before
-        taken = Taken(
-            done.device,
-            done.host,
-            done.storage,
-            done.computed,
-            moved["load"],
-            moved["prefetch"],
-            self.storage.refused - refused,
-        )
-        return done, taken
-
-    def flip(self, prompt: Sequence[int]) -> None:
-        """Flip a bit of the first page of a prompt on the host: the top one of an exponent."""
-        (node, *_) = self.cache.match_prefix(prompt).nodes
-        slot = (node.host.page or 0) * PAGE_SIZE
-        page: torch.Tensor = self.host.get_data_page(slot)
-        # Of a number below 1, which so becomes huge but not infinite.
-        element = int(((page != 0) & (page.abs() < 1)).nonzero()[0])
-        page.view(torch.uint8)[(element + 1) * page.element_size() - 1] ^= 0x40
-        self.host.set_from_flat_data_page(slot, page)
-
-    def close(self) -> None:
-        """End the threads and give the memory back."""
-        self.controller.close()
-        self.host.destroy()
 
 
 def demonstrate(
@@ -210,7 +139,7 @@ class _Script:
             machine.close()
 
     def _note(self, machine: Machine, name: str, expected: Taken, *, changed: bool = False) -> None:
-        done, taken = machine.serve(self._prompt)
+        done, taken = machine.serve(self._prompt, NEW_TOKENS)
         self.runs.append(Run(name, taken, expected, done.tokens, changed))
 
     def _computed(self) -> Taken:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,8 @@ import torch
 
 from hicache.pages import page_slots, pages_of
 from hicache.transfers import LayerDoneCounter
+from pool_host.extents import PageExtents
+from pool_host.statistics import AllocatorCounts, AllocatorStats
 
 _LARGEST_FP8 = torch.finfo(torch.float8_e4m3fn).max
 _STORED_AS_BYTES = (torch.float8_e4m3fn, torch.float8_e5m2)  # few kernels copy them as they are
@@ -278,9 +279,11 @@ class MambaPool:
 
 
 class PagedTokenToKVPoolAllocator:
-    """Hands out whole pages of a device pool, the longest free first.
+    """Hands out whole pages of a device pool, in as few runs as there can be.
 
-    Safe to call from several threads. What is refused raises `ValueError` and changes nothing.
+    Runs matter to transfers: a page that follows the one before it on both tiers goes in the same
+    copy. Safe to call from several threads. What is refused raises `ValueError` and changes
+    nothing.
     """
 
     def __init__(self, kvcache: KVCache) -> None:
@@ -288,6 +291,7 @@ class PagedTokenToKVPoolAllocator:
         self.size = kvcache.size
         self.page_size = kvcache.page_size
         self._lock = threading.Lock()
+        self._counts = AllocatorCounts()
         self.clear()
 
     def get_kvcache(self) -> KVCache:
@@ -297,13 +301,22 @@ class PagedTokenToKVPoolAllocator:
     def clear(self) -> None:
         """Take every page back, whoever holds it."""
         with self._lock:
-            self._free = deque(range(1, self.size // self.page_size + 1))
+            # Page p of an extent is page p + 1 of the pool, whose page 0 takes what pads.
+            self._free = PageExtents(self.size // self.page_size)
             self._used: set[int] = set()
 
     def available_size(self) -> int:
         """How many slots are free."""
         with self._lock:
-            return len(self._free) * self.page_size
+            return self._free.free_pages * self.page_size
+
+    def stats(self) -> AllocatorStats:
+        """Give what was done so far, and how the free pages lie."""
+        with self._lock:
+            free = self._free
+            return self._counts.snapshot(
+                free.pages, self.page_size, free.free_pages, len(free), free.largest
+            )
 
     def alloc(self, need_size: int) -> torch.Tensor | None:
         """Give `need_size` slots, page by page: int64, on the CPU. None if fewer are free.
@@ -314,20 +327,34 @@ class PagedTokenToKVPoolAllocator:
             raise ValueError(
                 f"need_size: expected a multiple of {self.page_size}, 0 or more, got {need_size}"
             )
-        count = need_size // self.page_size
+        if not need_size:
+            return torch.empty(0, dtype=torch.int64)
         with self._lock:
-            if count > len(self._free):
+            runs = self._free.take(need_size // self.page_size)
+            if runs is None:
+                self._counts.failures += 1
                 return None
-            pages = [self._free.popleft() for _ in range(count)]
+            try:
+                pages = [page + 1 for at, length in runs for page in range(at, at + length)]
+                slots = page_slots(pages, self.page_size)
+            except BaseException:  # no memory for them: then nobody has them
+                for start, length in runs:
+                    self._free.give(start, length)
+                raise
             self._used.update(pages)
-        return page_slots(pages, self.page_size)
+            self._counts.allocated(len(pages), len(runs))
+        return slots
 
     def free(self, free_index: torch.Tensor) -> None:
         """Take whole pages back. Raises `ValueError` for what is not a page in use, or twice."""
         with self._lock:
             pages = self._in_use(free_index, "free_index")
+            if not pages:
+                return
             self._used.difference_update(pages)
-            self._free.extend(pages)
+            for page in pages:
+                self._free.give(page - 1, 1)
+            self._counts.released(len(pages))
 
     def check_in_use(self, slots: torch.Tensor, argument: str) -> list[int]:
         """Give the pages that `slots` are. Raises `ValueError`, naming `argument`, for others."""

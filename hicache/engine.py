@@ -28,18 +28,24 @@ class Generation:
 
 
 class Engine:
-    """A decoder with its device pool, and a cache or none."""
+    """A decoder with its device pool, and a cache or none.
+
+    A request waits `storage_limit` seconds for what storage has of it; the rest is computed.
+    """
 
     def __init__(
         self,
         decoder: Decoder,
         allocator: PagedTokenToKVPoolAllocator,
         cache: HiRadixCache | None = None,
+        *,
+        storage_limit: float = 10.0,
     ) -> None:
         self.decoder = decoder
         self.allocator = allocator
         self.pool = allocator.get_kvcache()
         self.cache = cache
+        self.storage_limit = storage_limit
 
     def generate(self, prompt: Sequence[int], new_tokens: int) -> Generation:
         """Continue `prompt` by `new_tokens` tokens, greedily.
@@ -76,7 +82,9 @@ class Engine:
         prefetch = self.cache.prefetch(tokens)
         if prefetch is None:
             return 0
-        prefetch.join()
+        if not prefetch.join(self.storage_limit):
+            prefetch.stop()
+            return 0  # what has arrived joins the tree when the prefetch ends
         self.cache.poll()
         return prefetch.arrived().numel()
 

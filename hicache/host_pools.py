@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -17,6 +18,7 @@ import pool_host.group
 import pool_host.mha
 import pool_host.mla
 from hicache.device_pools import DSATokenToKVPool, KVCache, MHATokenToKVPool, MLATokenToKVPool
+from hicache.statistics import Moved, count_runs
 
 if TYPE_CHECKING:
     from pool_host import HostPoolGroup
@@ -146,6 +148,29 @@ class HostPages:
         else:
             self._host.load_to_device_per_layer(*args, layer, io_backend)
 
+    def moved(
+        self, host: Sequence[int], device: Sequence[int] | None = None, io_backend: str = ""
+    ) -> Moved:
+        """Give what it takes to move pages between the tiers, or to or from storage.
+
+        `host` and `device` are pages in the order of the transfer. Storage, without `device`, is
+        handed each page by itself.
+        """
+        pages = len(host)
+        if device is None:
+            return Moved(pages, count_runs(host), pages, pages * self.page_bytes)
+        runs = count_runs(host, device)
+        copies = 0
+        for pool in self._pools:
+            for layout, _ in pool.buffers.parts:
+                if not layout.row_bytes:
+                    continue
+                # Elsewhere a layer's rows of one page do not touch those of the next.
+                in_stretches = layout.name == "layer_first" or layout.layers == 1
+                by_run = runs if in_stretches else pages
+                copies += layout.layers * (by_run if io_backend == "direct" else pages > 0)
+        return Moved(pages, runs, copies, pages * self.page_bytes)
+
     def read(self, slot: int) -> torch.Tensor:
         """Copy the page that begins at `slot`: uint8 of shape (page_bytes,)."""
         return torch.cat([pool.get_data_page(slot).view(torch.uint8) for pool in self._pools])
@@ -156,6 +181,22 @@ class HostPages:
         for pool, part in zip(self._pools, page.split(sizes), strict=True):
             rows = part.clone().view(pool.page_dtype)  # a part may start where its dtype may not
             pool.set_from_flat_data_page(slot, rows, pool.storage_format_tag)
+
+    def stretches(self, slot: int) -> list[tuple[int, int]]:
+        """Give address and bytes of each stretch of memory that holds the page at `slot`.
+
+        One after another they are what `read` gives.
+        """
+        page = slot // self.page_size
+        found: list[tuple[int, int]] = []
+        for pool in self._pools:
+            for layout, buffer in pool.buffers.parts:
+                found += [(at, size) for at, size in layout.page_meta(buffer, page) if size]
+        return found
+
+    def buffers(self) -> list[torch.Tensor]:
+        """Give every buffer that holds pages, for storage that must know its memory before."""
+        return [buffer for pool in self._pools for buffer in pool.get_hybrid_pool_buffer()]
 
     def _transfers(
         self, host_indices: torch.Tensor, device_indices: torch.Tensor

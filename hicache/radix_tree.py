@@ -19,87 +19,11 @@ from dataclasses import dataclass
 import torch
 
 from hicache.cache_controller import HiCacheController
+from hicache.nodes import Tier, TreeNode, descendants, hold, page_on, release
 from hicache.pages import page_key, page_keys, page_slots, page_tokens, pages_of
+from hicache.room import FreeRoom
+from hicache.statistics import Evictions
 from hicache.transfers import Load, Prefetch, Transfer
-
-
-@dataclass(slots=True)
-class Residence:
-    """A node's page on one tier: None if it is not there. `below` counts children that are."""
-
-    page: int | None = None
-    locks: int = 0
-    below: int = 0
-
-
-class TreeNode:
-    """One page of tokens after all those above it. `key` names its content, "" is the root's."""
-
-    __slots__ = (
-        "backing_up",
-        "children",
-        "device",
-        "host",
-        "key",
-        "last_access",
-        "loading",
-        "number",
-        "parent",
-        "stored",
-        "tokens",
-    )
-
-    def __init__(
-        self, number: int, tokens: tuple[int, ...], parent: TreeNode | None, key: str
-    ) -> None:
-        self.number = number
-        self.tokens = tokens
-        self.parent = parent
-        self.key = key
-        self.children: dict[tuple[int, ...], TreeNode] = {}
-        self.device = Residence()
-        self.host = Residence()
-        self.last_access = 0
-        self.loading: Load | None = None
-        self.backing_up = False
-        self.stored = False
-
-    @property
-    def backed_up(self) -> bool:
-        """Whether a whole copy lies on the host."""
-        return self.host.page is not None
-
-
-class Tier:
-    """The pages of one tier: how many there are, and which have none below them on this tier."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.pages = 0
-        self.leaves: dict[int, TreeNode] = {}
-
-    def at(self, node: TreeNode) -> Residence:
-        """Give what a node has on this tier."""
-        residence: Residence = getattr(node, self.name)
-        return residence
-
-    def put(self, node: TreeNode, page: int | None) -> None:
-        """Note where a node's page lies, None for nowhere any more."""
-        here = self.at(node)
-        change = (page is not None) - (here.page is not None)
-        here.page = page
-        self.pages += change
-        self._refresh(node)
-        if node.parent is not None and change:
-            self.at(node.parent).below += change
-            self._refresh(node.parent)
-
-    def _refresh(self, node: TreeNode) -> None:
-        here = self.at(node)
-        if here.page is not None and not here.below:
-            self.leaves[node.number] = node
-        else:
-            self.leaves.pop(node.number, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +39,7 @@ class Match:
 
     def device_indices(self) -> torch.Tensor:
         """Give the device slots of those nodes: int64."""
-        return page_slots([_page(node.device) for node in self.on_device()], self.page_size)
+        return page_slots([page_on(node.device) for node in self.on_device()], self.page_size)
 
     def loads(self) -> tuple[Load, ...]:
         """Give the loads that those nodes still wait for."""
@@ -135,11 +59,14 @@ class HiRadixCache:
     """Pages of prefixes on the device, backed up to the host and from there to storage.
 
     Every page that is inserted is written through: to the host at once, to storage (if the
-    controller has one) when it has arrived there.
+    controller has one) when it has arrived there. Who needs pages of a full tier makes others
+    leave it, and as many more as `room` says; `evictions` counts them by tier.
     """
 
-    def __init__(self, controller: HiCacheController) -> None:
+    def __init__(self, controller: HiCacheController, room: FreeRoom | None = None) -> None:
         self.controller = controller
+        self.room = room or FreeRoom()
+        self.evictions = {"device": Evictions(), "host": Evictions()}
         self.page_size = controller.page_size
         self.device = Tier("device")
         self.host = Tier("host")
@@ -171,12 +98,12 @@ class HiRadixCache:
     def lock(self, match: Match) -> None:
         """Keep a path from eviction on both tiers, until as many calls of `unlock`."""
         for node in match.nodes:
-            _hold(node)
+            hold(node)
 
     def unlock(self, match: Match) -> None:
         """Undo one `lock` of the same match."""
         for node in match.nodes:
-            _release(node)
+            release(node)
 
     def load_back(self, match: Match) -> Load | None:
         """Start to load those nodes of a locked match that lie on the host alone.
@@ -191,14 +118,14 @@ class HiRadixCache:
         nodes = nodes[:room]
         if not nodes:
             return None
-        slots = page_slots([_page(node.host) for node in nodes], self.page_size)
+        slots = page_slots([page_on(node.host) for node in nodes], self.page_size)
         load = self.controller.load(slots, tag=nodes)
         if load is None:
             return None
         for node, page in zip(nodes, self._pages(load.device_indices), strict=True):
             self.device.put(node, page)
             node.loading = load
-            _hold(node)
+            hold(node)
         return load
 
     def insert(self, tokens: Sequence[int], device_indices: torch.Tensor) -> int:
@@ -252,15 +179,14 @@ class HiRadixCache:
         return self._evict(self.host, num_tokens)
 
     def make_device_room(self, num_tokens: int) -> bool:
-        """Evict, wait for backups if need be, until so many slots are free; False if in vain."""
+        """Evict as `room` says, wait for backups if need be; False if there still are too few."""
         allocator = self.controller.mem_pool_device_allocator
-        while (short := num_tokens - allocator.available_size()) > 0:
-            self.evict(short)
-            if num_tokens <= allocator.available_size():
-                break
+        self._make_room(self.device, num_tokens)
+        while num_tokens > allocator.available_size():
             if not self.controller.is_device_busy:
                 return False
             self.poll(wait=True)
+            self._make_room(self.device, num_tokens)
         return True
 
     def alloc_device(self, num_tokens: int) -> torch.Tensor | None:
@@ -286,11 +212,9 @@ class HiRadixCache:
         keys = keys[: self.controller.count_stored(keys)]
         if not keys:
             return None
-        short = len(keys) * self.page_size - self.controller.mem_pool_host.available_size()
-        if short > 0:
-            self.lock(path)
-            self.evict_host(short)
-            self.unlock(path)
+        self.lock(path)
+        self._make_room(self.host, len(keys) * self.page_size)
+        self.unlock(path)
         sought = _Sought(page_tokens(tokens, self.page_size), above)
         return self.controller.prefetch(keys, tag=sought)
 
@@ -324,14 +248,14 @@ class HiRadixCache:
             (self.device, self.controller.evict_device),
             (self.host, self.controller.evict_host),
         ):
-            pages = [_page(tier.at(node)) for node in nodes if tier.at(node).page is not None]
+            pages = [page_on(tier.at(node)) for node in nodes if tier.at(node).page is not None]
             give_back(page_slots(pages, self.page_size))
         self.device, self.host = Tier("device"), Tier("host")
         self.root = TreeNode(next(self._numbers), (), None, "")
 
     def nodes(self) -> Iterator[TreeNode]:
         """Give every node but the root, parents before children."""
-        return _descendants(self.root)
+        return descendants(self.root)
 
     def _grow(self, parent: TreeNode, tokens: tuple[int, ...]) -> TreeNode:
         """Add a node, which the caller gives a page at once."""
@@ -345,24 +269,22 @@ class HiRadixCache:
             return
         nodes = [node for node in nodes if not node.backed_up and not node.backing_up]
         pool = self.controller.mem_pool_host
-        short = len(nodes) * self.page_size - pool.available_size()
-        if short > 0:
-            self.evict_host(short)
+        self._make_room(self.host, len(nodes) * self.page_size)
         nodes = nodes[: pool.available_size() // self.page_size]
         if not nodes:
             return
-        slots = page_slots([_page(node.device) for node in nodes], self.page_size)
+        slots = page_slots([page_on(node.device) for node in nodes], self.page_size)
         if self.controller.write(slots, tag=nodes) is not None:
             for node in nodes:
                 node.backing_up = True
-                _hold(node)
+                hold(node)
 
     def _write_ended(self, write: Transfer) -> None:
         nodes: list[TreeNode] = write.tag
         spare = []
         for node, page in zip(nodes, self._pages(write.host_indices), strict=True):
             node.backing_up = False
-            _release(node)
+            release(node)
             if write.error is None:
                 self.host.put(node, page)
             else:
@@ -375,7 +297,7 @@ class HiRadixCache:
         """Start to back up nodes on the host to storage, if there is one."""
         if not nodes or self.controller.storage is None or self.controller.is_closed:
             return
-        slots = page_slots([_page(node.host) for node in nodes], self.page_size)
+        slots = page_slots([page_on(node.host) for node in nodes], self.page_size)
         self.controller.backup(slots, [node.key for node in nodes], tag=nodes)
         for node in nodes:
             node.host.locks += 1
@@ -388,7 +310,7 @@ class HiRadixCache:
     def _load_ended(self, load: Load) -> None:
         for node in load.tag:
             node.loading = None
-            _release(node)
+            release(node)
             if load.error is not None:
                 self.device.put(node, None)
         if load.error is not None:
@@ -414,6 +336,19 @@ class HiRadixCache:
         if spare:
             self.controller.evict_host(page_slots(spare, self.page_size))
 
+    def _make_room(self, tier: Tier, num_tokens: int) -> None:
+        """Evict once, if so many slots are not free with what is to stay free beside them."""
+        controller = self.controller
+        pool = (
+            controller.mem_pool_device_allocator
+            if tier is self.device
+            else controller.mem_pool_host
+        )
+        need, free = -(-num_tokens // self.page_size), pool.available_size() // self.page_size
+        pages = self.room.plan(tier.name, need, free, pool.size // self.page_size)
+        if pages:
+            self._evict(tier, pages * self.page_size)
+
     def _evict(self, tier: Tier, num_tokens: int) -> int:
         wanted = -(-num_tokens // self.page_size)
         heap = [(node.last_access, node.number, node) for node in tier.leaves.values()]
@@ -424,12 +359,14 @@ class HiRadixCache:
             if not self._may_leave(tier, node):
                 continue
             if tier is self.device and not node.backed_up:
-                for below in reversed(list(_descendants(node))):
+                for below in reversed(list(descendants(node))):
                     self._leave(self.host, below, gone)
             self._leave(tier, node, gone)
             parent = node.parent
             if parent is not None and parent.number in tier.leaves:
                 heapq.heappush(heap, (parent.last_access, parent.number, parent))
+        for name, pages in gone.items():
+            self.evictions[name].count(len(pages))
         self.controller.evict_device(page_slots(gone["device"], self.page_size))
         self.controller.evict_host(page_slots(gone["host"], self.page_size))
         return len(gone[tier.name]) * self.page_size
@@ -440,39 +377,14 @@ class HiRadixCache:
             return False
         if tier is self.host:
             return node.device.page is not None or not node.children
-        return node.backed_up or not any(below.host.locks for below in _descendants(node))
+        return node.backed_up or not any(below.host.locks for below in descendants(node))
 
     def _leave(self, tier: Tier, node: TreeNode, gone: dict[str, list[int]]) -> None:
         """Take a node from a tier, and from the tree if it lies nowhere else."""
-        gone[tier.name].append(_page(tier.at(node)))
+        gone[tier.name].append(page_on(tier.at(node)))
         tier.put(node, None)
         if node.device.page is None and node.host.page is None and node.parent is not None:
             del node.parent.children[node.tokens]
 
     def _pages(self, slots: torch.Tensor) -> list[int]:
         return pages_of(slots, self.page_size, "slots")
-
-
-def _descendants(node: TreeNode) -> Iterator[TreeNode]:
-    """Give every node below `node`, parents before children."""
-    waiting = list(node.children.values())
-    while waiting:
-        below = waiting.pop()
-        yield below
-        waiting += below.children.values()
-
-
-def _hold(node: TreeNode) -> None:
-    node.device.locks += 1
-    node.host.locks += 1
-
-
-def _release(node: TreeNode) -> None:
-    node.device.locks -= 1
-    node.host.locks -= 1
-
-
-def _page(residence: Residence) -> int:
-    if residence.page is None:
-        raise RuntimeError("a page is not on the tier that its node was taken from")
-    return residence.page

@@ -6,6 +6,7 @@ Transfers are made and taken back by one thread, the scheduler; a worker thread 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -25,7 +26,8 @@ class Transfer:
     Where storage is the other end there are `keys`, one for each page, and no `device_indices`.
 
     `tag` is the caller's, returned untouched. `kind` is `write` (device to host), `load` (host to
-    device), `backup` (host to storage) or `prefetch` (storage to host).
+    device), `backup` (host to storage) or `prefetch` (storage to host). `seconds` is how long it
+    was under way, the wait in its worker's queue included; 0 until it has ended.
     """
 
     def __init__(
@@ -45,12 +47,18 @@ class Transfer:
         self.tag = tag
         self.mark = mark
         self.error: BaseException | None = None
+        self.seconds = 0.0
+        self._began = time.perf_counter()
         self._ended = threading.Event()
 
     @property
     def ended(self) -> bool:
         """Whether the worker is through with it, well or not."""
         return self._ended.is_set()
+
+    def stop_clock(self) -> None:
+        """Note how long it took. Called once, by the worker, before anyone may read it."""
+        self.seconds = time.perf_counter() - self._began
 
     def end(self) -> None:
         """Wake who waits. Called once, by the worker, with `error` set before if it failed."""

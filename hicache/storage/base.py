@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -60,11 +60,13 @@ class HiCacheStorage(ABC):
     """Keeps pages by key. Called from two worker threads and the scheduler at once.
 
     A back end never gives bytes that were not set under the same key and format: what is lost,
-    damaged or foreign is a miss. `format` is that of every page it keeps.
+    damaged or foreign is a miss. `format` is that of every page it keeps; `refused` counts the
+    pages that were found and not believed.
     """
 
     def __init__(self, page_format: PageFormat) -> None:
         self.format = page_format
+        self.refused = 0
 
     @abstractmethod
     def get(self, key: str, target: torch.Tensor) -> bool:
@@ -90,6 +92,35 @@ class HiCacheStorage(ABC):
             if not self.exists(key):
                 return number
         return len(keys)
+
+    def register_mem_pool_host(self, pages: HostPages) -> None:  # noqa: B027  few need it
+        """Learn which memory `set_pages` and `get_pages` will be about. Called once, before them.
+
+        Raises `OSError` where that memory cannot be used.
+        """
+
+    def set_pages(self, keys: Sequence[str], pages: HostPages, slots: Sequence[int]) -> None:
+        """Keep host pages, each given by its first slot, under `keys`.
+
+        Raises `OSError` where the storage fails; then some of them may be kept, each whole.
+        """
+        for key, slot in zip(keys, slots, strict=True):
+            self.set(key, pages.read(slot))
+
+    def get_pages(
+        self, keys: Sequence[str], pages: HostPages, slots: Sequence[int]
+    ) -> Iterator[bool]:
+        """Fill host pages, each given by its first slot; say of each, in order, if it is right.
+
+        One that is not may hold anything. Raises `OSError` where the storage fails, and
+        `hicache.storage.timed.Stalled` where it may go on to write into pages not yet told of.
+        """
+        page = torch.empty(pages.page_bytes, dtype=torch.uint8)
+        for key, slot in zip(keys, slots, strict=True):
+            found = self.get(key, page)
+            if found:
+                pages.write(slot, page)
+            yield found
 
     def close(self) -> None:  # noqa: B027  most back ends hold nothing open
         """Give back what is held open. Idempotent."""

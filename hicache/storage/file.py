@@ -1,15 +1,10 @@
 """Pages in files: one file a page, written whole or not at all, and believed only if all agrees.
 
 A folder holds one folder for each format, named by the first digits of the format's digest. In it
-lie `format.json`, which says what the format is, and the pages, `KEY.page`: a header and the bytes.
+lie `format.json`, which says what the format is, and the pages, `KEY.page`: a header
+(`hicache.storage.envelope`) and the bytes.
 
-    8 bytes    magic, with the version of this header
-    32 bytes   digest of the format
-    32 bytes   key of the page
-    8 bytes    length of the page, little endian
-    32 bytes   checksum (BLAKE2b) of all of the above and of the page
-
-So a file that was cut off, renamed, copied from another format or changed in any bit is refused. It
+A file that was cut off, renamed, copied from another format or changed in any bit is refused. It
 is then removed, and the page computed and written again. Files are renamed into place, hence seen
 whole or not at all even if the writer is killed. They are not synced to the disk: after a power cut
 some may hold less, and are refused.
@@ -18,7 +13,6 @@ some may hold less, and are refused.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import threading
@@ -31,11 +25,11 @@ from pathlib import Path
 import torch
 
 from hicache.storage.base import HiCacheStorage, PageFormat
+from hicache.storage.envelope import HEADER_BYTES, check_key, encode, fault_of, is_key
+from hicache.storage.folder_limit import FolderLimit
 
 logger = logging.getLogger(__name__)
 
-_MAGIC = b"HiCache1"
-_HEADER = len(_MAGIC) + 32 + 32 + 8 + 32
 _SUFFIX = ".page"
 _STALE_S = 3600.0  # nobody takes an hour to write a page: its writer was killed
 
@@ -43,15 +37,18 @@ _STALE_S = 3600.0  # nobody takes an hour to write a page: its writer was killed
 class HiCacheFile(HiCacheStorage):
     """Pages in files below `folder`, which several processes may share.
 
-    `refused` counts the files that were found and not believed. Nothing limits what the folder
-    grows to; files may be removed at any time, also while it is in use.
+    `refused` counts the files that were found and not believed. With `limit_bytes` the pages used
+    longest ago are removed when the folder, other formats included, would grow larger: see
+    `FolderLimit`. Files may be removed at any time, also while it is in use.
     """
 
-    def __init__(self, folder: Path | str, page_format: PageFormat) -> None:
+    def __init__(
+        self, folder: Path | str, page_format: PageFormat, *, limit_bytes: int | None = None
+    ) -> None:
         """Open or make the folder. Raises `OSError` if it cannot be made or written to."""
         super().__init__(page_format)
+        self.limit = None if limit_bytes is None else FolderLimit(Path(folder), limit_bytes)
         self.folder = Path(folder) / page_format.digest.hex()[:16]
-        self.refused = 0
         self._lock = threading.Lock()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._write(
@@ -68,31 +65,35 @@ class HiCacheFile(HiCacheStorage):
         except FileNotFoundError:
             return False
         fault = fault_of(data, key, self.format.digest)
-        if fault is None and len(data) - _HEADER != self.format.page_bytes:
-            fault = f"{len(data) - _HEADER} bytes, not the {self.format.page_bytes} of a page"
+        if fault is None and len(data) - HEADER_BYTES != self.format.page_bytes:
+            fault = f"{len(data) - HEADER_BYTES} bytes, not the {self.format.page_bytes} of a page"
         if fault is not None:
             self._refuse(path, fault)
             return False
-        target.copy_(torch.frombuffer(bytearray(data[_HEADER:]), dtype=torch.uint8))
+        if self.limit is not None:
+            self.limit.used(path)
+        target.copy_(torch.frombuffer(bytearray(data[HEADER_BYTES:]), dtype=torch.uint8))
         return True
 
     def set(self, key: str, page: torch.Tensor) -> None:
         """Keep `page`, also where there is a file: it is set since it was not found to be good."""
         self._check(page, "page")
-        self._write(self.path(key), encode(key, self.format.digest, page.numpy().tobytes()))
+        path = self.path(key)
+        data = encode(key, self.format.digest, page.numpy().tobytes())
+        if self.limit is not None:
+            self.limit.make_room(len(data))
+        self._write(path, data)
 
     def exists(self, key: str) -> bool:
         """Whether there is a file of the right size."""
         try:
-            return self.path(key).stat().st_size == _HEADER + self.format.page_bytes
+            return self.path(key).stat().st_size == HEADER_BYTES + self.format.page_bytes
         except FileNotFoundError:
             return False
 
     def path(self, key: str) -> Path:
         """Give the file of a page. Raises `ValueError` unless `key` is a page's key."""
-        if len(key) != 64 or not set(key) <= set("0123456789abcdef"):
-            raise ValueError(f"key: expected 64 hexadecimal digits, got {key!r}")
-        return self.folder / f"{key}{_SUFFIX}"
+        return self.folder / f"{check_key(key)}{_SUFFIX}"
 
     def _refuse(self, path: Path, fault: str) -> None:
         logger.warning("%s is refused: %s", path, fault)
@@ -122,27 +123,6 @@ class HiCacheFile(HiCacheStorage):
                     draft.unlink()
 
 
-def encode(key: str, digest: bytes, page: bytes) -> bytes:
-    """Give the bytes of a page file."""
-    head = _MAGIC + digest + bytes.fromhex(key) + len(page).to_bytes(8, "little")
-    return head + _checksum(head, page) + page
-
-
-def fault_of(data: bytes, key: str, digest: bytes) -> str | None:
-    """Say why bytes of a file are not the page `key` in the format `digest`; None if they are."""
-    head, page = data[: _HEADER - 32], memoryview(data)[_HEADER:]
-    length = int.from_bytes(head[-8:], "little")
-    faults = (
-        (len(data) < _HEADER, f"cut off within its header, at {len(data)} bytes"),
-        (not head.startswith(_MAGIC), "no page file of this version"),
-        (head[8:40] != digest, "written in another format"),
-        (head[40:72] != bytes.fromhex(key), f"page {head[40:72].hex()} under another name"),
-        (length != len(page), f"{len(page)} bytes of {length}"),
-        (data[_HEADER - 32 : _HEADER] != _checksum(head, page), "its checksum does not agree"),
-    )
-    return next((words for is_so, words in faults if is_so), None)
-
-
 def page_files(folder: Path) -> Iterator[tuple[Path, str | None]]:
     """Give each page file below `folder`, in order, and its fault or None.
 
@@ -157,11 +137,5 @@ def page_files(folder: Path) -> Iterator[tuple[Path, str | None]]:
             yield path, "its folder's format.json is missing or unreadable"
             continue
         key = path.stem
-        named = len(key) == 64 and set(key) <= set("0123456789abcdef")
-        yield path, fault_of(path.read_bytes(), key, digest) if named else "not named by a key"
-
-
-def _checksum(head: bytes, page: bytes | memoryview) -> bytes:
-    digest = hashlib.blake2b(head, digest_size=32)
-    digest.update(page)
-    return digest.digest()
+        fault = fault_of(path.read_bytes(), key, digest) if is_key(key) else "not named by a key"
+        yield path, fault

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from hicache.cache_controller import HiCacheController
 from hicache.device_pools import MHATokenToKVPool, PagedTokenToKVPoolAllocator
-from hicache.radix_tree import HiRadixCache, TreeNode
+from hicache.nodes import TreeNode
+from hicache.radix_tree import HiRadixCache
 from hicache.storage.base import HiCacheStorage, PageFormat
 from hicache.transfers import Transfer
 from hicache.workers import Closed

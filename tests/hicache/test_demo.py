@@ -10,7 +10,8 @@ from unittest import mock
 import pytest
 
 from hicache import cli
-from hicache.demo import CACHED, Demonstration, Taken, demonstrate
+from hicache.demo import CACHED, Demonstration, demonstrate
+from hicache.machine import Taken
 from hicache.storage.file import page_files
 from tests.documents import ROOT
 

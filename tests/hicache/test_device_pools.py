@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -149,7 +150,19 @@ class TestAllocator:
         assert allocator.alloc(4) is None
         assert allocator.alloc(0) is not None
 
-    def test_the_longest_free_page_comes_first(
+    def test_pages_whose_slots_find_no_memory_stay_free(
+        self, allocator: PagedTokenToKVPoolAllocator
+    ) -> None:
+        free = allocator.available_size()
+        with (
+            mock.patch("hicache.device_pools.page_slots", side_effect=MemoryError),
+            pytest.raises(MemoryError),
+        ):
+            allocator.alloc(8)
+        assert allocator.available_size() == free
+        assert allocator.alloc(free) is not None
+
+    def test_pages_follow_each_other_where_they_can(
         self, allocator: PagedTokenToKVPoolAllocator
     ) -> None:
         first, second = allocator.alloc(4), allocator.alloc(4)
@@ -159,7 +172,12 @@ class TestAllocator:
         allocator.free(first)
         order = allocator.alloc(12)
         assert order is not None
-        assert order[::4].tolist() == [12, 8, 4]
+        assert order[::4].tolist() == [4, 8, 12]
+        stats = allocator.stats()
+        assert (stats.allocations, stats.runs, stats.released_pages) == (3, 3, 2)
+        assert stats.free_pages == 0
+        assert allocator.alloc(4) is None
+        assert allocator.stats().failures == 1
 
     @pytest.mark.parametrize("need", [-4, 3, 5])
     def test_no_whole_number_of_pages_is_refused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -277,6 +278,50 @@ class TestAborts:
                 done = second.engine.generate(PROMPT, NEW)
             assert (done.tokens, done.storage) == (expected.tokens, 0)
             assert second.controller.stats.failed["prefetch"] == 1
+            assert second.leaks() == 0
+
+    @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+    def test_files_that_cannot_be_written_are_computed_again(
+        self, tmp_path: Path, code: int
+    ) -> None:
+        fault = OSError(code, "chosen to fail")
+        with machine(MODELS["mha"], tmp_path) as first:
+            with mock.patch.object(HiCacheFile, "_write", side_effect=fault):
+                expected = first.engine.generate(PROMPT, NEW)
+                first.cache.flush()
+            assert first.controller.stats.failed["backup"] == 1
+            assert first.leaks() == 0
+        with machine(MODELS["mha"], tmp_path) as second:
+            done = second.engine.generate(PROMPT, NEW)
+            assert (done.tokens, done.storage) == (expected.tokens, 0)
+
+    def test_files_that_do_not_answer_are_not_waited_for(self, tmp_path: Path) -> None:
+        with machine(MODELS["mha"], tmp_path) as first:
+            expected = first.engine.generate(PROMPT, NEW)
+        with machine(MODELS["mha"], tmp_path) as second:
+            gate = threading.Event()
+            get, exists = HiCacheFile.get, HiCacheFile.batch_exists
+            second.engine.storage_limit = second.controller.ask_limit = 0.1
+
+            def late(function: Any) -> Any:
+                def call(*args: Any) -> Any:
+                    assert gate.wait(30)
+                    return function(*args)
+
+                return call
+
+            with mock.patch.object(HiCacheFile, "get", late(get)):
+                done = second.engine.generate(PROMPT, NEW)
+                assert (done.tokens, done.storage) == (expected.tokens, 0)
+            gate.set()
+            second.cache.flush()
+            assert second.leaks() == 0
+            gate.clear()
+            second.cache.reset()
+            with mock.patch.object(HiCacheFile, "batch_exists", late(exists)):
+                done = second.engine.generate(PROMPT, NEW)
+                assert (done.tokens, done.storage) == (expected.tokens, 0)
+            gate.set()
             assert second.leaks() == 0
 
 

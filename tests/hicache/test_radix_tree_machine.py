@@ -13,8 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from hicache.nodes import TreeNode
 from hicache.pages import pages_of
-from hicache.radix_tree import Match, TreeNode
+from hicache.radix_tree import HiRadixCache, Match
+from hicache.room import FreeRoom
 from hicache.transfers import Load, Prefetch, Transfer
 from tests.hicache.rig import Rig, path_tokens
 
@@ -37,11 +39,16 @@ class Request:
 
 
 class TreeMachine(RuleBasedStateMachine):
-    @initialize(pages=st.integers(4, 7), host_pages=st.integers(2, 9), storage=st.booleans())
-    def build(self, pages: int, host_pages: int, storage: bool) -> None:
+    @initialize(
+        pages=st.integers(4, 7),
+        host_pages=st.integers(2, 9),
+        storage=st.booleans(),
+        room=st.sampled_from([FreeRoom(), FreeRoom(device=0.3, host=0.4, low=0.5)]),
+    )
+    def build(self, pages: int, host_pages: int, storage: bool, room: FreeRoom) -> None:
         with mock.patch("pool_host.base.HICACHE_HOST_MEMORY_RESERVE_BYTES", 0):
             self.rig = Rig(page_size=PAGE, pages=pages, host_pages=host_pages, storage=storage)
-        self.cache = self.rig.cache
+        self.cache = self.rig.cache = HiRadixCache(self.rig.controller, room)
         self.requests: list[Request] = []
         self.open: list[Transfer] = []
         self.known: set[tuple[int, ...]] = set()

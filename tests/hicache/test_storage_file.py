@@ -15,7 +15,8 @@ import torch
 
 from hicache.pages import page_keys
 from hicache.storage.base import PageFormat
-from hicache.storage.file import HiCacheFile, encode, page_files
+from hicache.storage.envelope import encode
+from hicache.storage.file import HiCacheFile, page_files
 from tests.hicache.rig import Rig
 
 if TYPE_CHECKING:

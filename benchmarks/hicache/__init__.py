@@ -1,0 +1,1 @@
+"""What free room costs and brings, measured on the cache itself."""

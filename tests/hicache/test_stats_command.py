@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hicache import cli
+from hicache.workload import demo_requests, read_requests
+
+SMALL = '{"tokens": [1, 2, 3], "new_tokens": 2}\n\n{"tokens": [4]}\n'
+
+
+def printed(capfd: pytest.CaptureFixture[str], *line: str) -> Any:
+    assert cli.run(["stats", "--json", *line]) == 0
+    return json.loads(capfd.readouterr().out)
+
+
+class TestStats:
+    def test_it_reads_what_the_tiers_and_the_transfers_did(
+        self, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        table = printed(capfd)
+        served, transfers = table["served"], table["transfers"]
+        assert table["schema"] == 1
+        assert served["requests"] == len(demo_requests(256))
+        prompts = sum(len(request.tokens) for request in demo_requests(256))
+        sources = [served[source] for source in ("device", "host", "files", "computed")]
+        assert sum(sources) == prompts
+        assert all(sources)
+        assert served["hit_rate"] == pytest.approx(1 - served["computed"] / prompts)
+        assert {kind: entry["failed"] for kind, entry in transfers.items()} == dict.fromkeys(
+            ("write", "load", "backup", "prefetch"), 0
+        )
+        for entry in transfers.values():
+            assert 0 < entry["p50"] <= entry["p99"] <= entry["max"]
+            assert entry["bytes"] == entry["pages"] * 12288
+            assert entry["pages_per_run"] == entry["pages"] / entry["runs"] >= 1
+        assert transfers["prefetch"]["pages"] * 16 == served["files"]
+        assert table["tiers"]["device"]["evictions"] > 0
+
+    def test_room_makes_evictions_fewer(self, capfd: pytest.CaptureFixture[str]) -> None:
+        none, much = (printed(capfd, "--room", room)["tiers"]["device"] for room in ("0", "0.25"))
+        assert much["evictions"] < none["evictions"]
+
+    def test_requests_come_from_a_file(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "requests").write_text(SMALL, encoding="utf-8")
+        table = printed(capfd, "--workload", str(tmp_path / "requests"))
+        assert table["served"]["requests"] == 2
+        assert table["served"]["computed"] == 4
+        assert table["served"]["hit_rate"] == 0
+
+    @pytest.mark.parametrize("line", [["--attention", "dsa"], ["--layout", "layer_first"]])
+    def test_it_knows_every_family(
+        self, line: list[str], capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        assert printed(capfd, *line)["transfers"]["load"]["pages"] > 0
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("", "expected a request on each line, there is none"),
+            ("{\n", ":1: "),
+            ("[1]\n", ":1: expected an object"),
+            ('{"tokens": [1]}\n{"tokens": [], "new_tokens": 1}\n', ":2: tokens: expected numbers"),
+            ('{"tokens": [256]}\n', "tokens: expected numbers from 0 to 255"),
+            ('{"tokens": [true]}\n', "tokens: expected numbers"),
+            ('{"tokens": [1], "new_tokens": 0}\n', "new_tokens: expected a number from 1 on"),
+            ('{"tokens": [1], "other": 0}\n', "expected an object"),
+            ("[" * 100_000, ":1: "),
+        ],
+    )
+    def test_a_line_that_is_no_request_is_named(
+        self, text: str, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        path = tmp_path / "requests"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ValueError, match=r".") as caught:
+            read_requests(path, 256)
+        assert words in str(caught.value)
+        assert cli.run(["stats", "--workload", str(path)]) == 2
+        assert words in capfd.readouterr().err
+
+    def test_a_file_that_is_not_there_is_said(self, capfd: pytest.CaptureFixture[str]) -> None:
+        assert cli.run(["stats", "--workload", "no/such/file"]) == 2
+        assert "no/such/file" in capfd.readouterr().err
+
+
+class TestEndpoint:
+    def test_it_is_scraped_until_it_is_interrupted(self) -> None:
+        pytest.importorskip("prometheus_client")
+        command = [sys.executable, "-m", "hicache.cli", "stats", "--json", "--port", "0"]
+        code = "from hicache.cli import main; main()"
+        with subprocess.Popen(
+            [sys.executable, "-c", code, *command[3:]],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        ) as process:
+            assert process.stderr is not None
+            words = process.stderr.readline()
+            url = words.split()[2]
+            with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310  its own
+                scraped = answer.read().decode()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert url.startswith("http://127.0.0.1:")
+        assert 'hicache_transfers_total{kind="write"}' in scraped
+        assert process.returncode == 0, err
+        assert json.loads(out)["schema"] == 1
+
+    def test_a_port_in_use_is_said(self, capfd: pytest.CaptureFixture[str]) -> None:
+        pytest.importorskip("prometheus_client")
+        import socket
+
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            assert cli.run(["stats", "--port", str(taken.getsockname()[1])]) == 2
+        assert "in use" in capfd.readouterr().err
+
+    def test_without_the_client_library_it_says_what_to_install(
+        self, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "prometheus_client", None)
+        monkeypatch.delitem(sys.modules, "hicache.metrics", raising=False)
+        assert cli.run(["stats", "--port", "0"]) == 2
+        assert "pip install 'repot[metrics]'" in capfd.readouterr().err

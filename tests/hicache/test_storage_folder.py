@@ -1,0 +1,251 @@
+"""Page files under a size limit, with several writers, and with writers that die at any moment."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+
+from hicache.pages import page_keys
+from hicache.storage.base import PageFormat
+from hicache.storage.envelope import HEADER_BYTES
+from hicache.storage.file import HiCacheFile, page_files
+from hicache.storage.folder_limit import FolderLimit
+
+SIZE = 1000
+FILE = SIZE + HEADER_BYTES
+FORMAT = PageFormat("model", "limit", "torch.uint8", SIZE)
+KEYS = page_keys(list(range(400)), 2)
+
+
+def page(number: int) -> torch.Tensor:
+    return torch.full((SIZE,), number % 256, dtype=torch.uint8)
+
+
+def bytes_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("*/*.page"))
+
+
+def fill(storage: HiCacheFile, count: int) -> None:
+    for number, key in enumerate(KEYS[:count]):
+        storage.set(key, page(number))
+        stamp = 10**18 + number * 10**9  # the clock of files is coarse
+        os.utime(storage.path(key), ns=(stamp, stamp))
+
+
+def kept(storage: HiCacheFile) -> list[int]:
+    return [number for number, key in enumerate(KEYS) if storage.exists(key)]
+
+
+class TestLimit:
+    def test_it_is_never_exceeded(self, tmp_path: Path) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=40 * FILE)
+        for number, key in enumerate(KEYS):
+            storage.set(key, page(number))
+            assert bytes_of(tmp_path) <= 40 * FILE
+        assert len(kept(storage)) >= 30
+
+    def test_what_was_read_lately_stays(self, tmp_path: Path) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=32 * FILE)
+        fill(storage, 28)
+        target = torch.zeros(SIZE, dtype=torch.uint8)
+        assert storage.get(KEYS[0], target)
+        for number in range(28, 36):
+            storage.set(KEYS[number], page(number))
+        left = kept(storage)
+        assert 0 in left
+        assert 1 not in left
+        assert set(range(28, 36)) <= set(left)
+
+    def test_one_count_serves_a_sixteenth_of_the_limit(self, tmp_path: Path) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=160 * FILE)
+        with mock.patch("os.scandir", side_effect=os.scandir) as counted:
+            fill(storage, 100)
+        assert counted.call_count == 10
+
+    def test_pages_of_other_formats_go_first_if_they_are_older(self, tmp_path: Path) -> None:
+        old = HiCacheFile(tmp_path, PageFormat("old", "limit", "torch.uint8", SIZE))
+        fill(old, 20)
+        new = HiCacheFile(tmp_path, FORMAT, limit_bytes=24 * FILE)
+        for number in range(20):
+            new.set(KEYS[number], page(number))
+        assert bytes_of(tmp_path) <= 24 * FILE
+        assert kept(new) == list(range(20))
+
+    def test_a_folder_that_is_too_large_when_it_is_opened_shrinks(self, tmp_path: Path) -> None:
+        fill(HiCacheFile(tmp_path, FORMAT), 50)
+        HiCacheFile(tmp_path, FORMAT, limit_bytes=16 * FILE).set(KEYS[60], page(60))
+        assert bytes_of(tmp_path) <= 16 * FILE
+
+    def test_a_page_larger_than_the_limit_is_refused(self, tmp_path: Path) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=FILE - 1)
+        with pytest.raises(OSError, match="more than the folder's limit"):
+            storage.set(KEYS[0], page(0))
+        assert not kept(storage)
+
+    def test_a_limit_that_is_none_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="limit: expected a number of bytes, got 0"):
+            HiCacheFile(tmp_path, FORMAT, limit_bytes=0)
+
+    def test_files_that_vanish_meanwhile_count_as_removed(self, tmp_path: Path) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=16 * FILE)
+        fill(storage, 16)
+        unlink = os.unlink
+
+        def twice(path: Any) -> None:
+            unlink(path)
+            unlink(path)
+
+        with mock.patch("os.unlink", twice):
+            storage.set(KEYS[20], page(20))
+        assert storage.exists(KEYS[20])
+
+    def test_threads_share_it(self, tmp_path: Path) -> None:
+        limit = FolderLimit(tmp_path, 1600)
+
+        def write() -> None:
+            for _ in range(200):
+                limit.make_room(1)
+
+        threads = [threading.Thread(target=write) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert 0 <= limit._may_write < 100
+
+
+class TestFullDisk:
+    @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+    @pytest.mark.parametrize("call", ["write", "replace"])
+    def test_what_cannot_be_written_leaves_all_as_it_was(
+        self, tmp_path: Path, call: str, code: int
+    ) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT)
+        fill(storage, 2)
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        fault = OSError(code, os.strerror(code))
+        target = "pathlib.Path.replace" if call == "replace" else "hicache.storage.file.open"
+        failing: Any = mock.MagicMock(side_effect=fault)
+        if call == "write":
+            failing = mock.mock_open()
+            failing.return_value.write.side_effect = fault
+        with mock.patch(target, failing, create=True), pytest.raises(OSError, match=fault.strerror):
+            storage.set(KEYS[0], page(9))
+        after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        assert after == before
+
+
+# Each child writes a page over another, and dies at the n-th thing it does to the file system. The
+# write of the bytes is cut into pieces, and the limit makes it remove files as well.
+DYING = """\
+import io, os, sys, torch
+from pathlib import Path
+from hicache.storage import file
+from hicache.storage.base import PageFormat
+
+folder, keys = sys.argv[1], sys.argv[2].split()
+size = 1000
+page_format = PageFormat("model", "limit", "torch.uint8", size)
+page = torch.full((size,), 7, dtype=torch.uint8)
+step = 0
+
+def count():
+    global step
+    step += 1
+    if step == last:
+        os._exit(9)
+
+class Pieces(io.FileIO):
+    def write(self, data):
+        for start in range(0, len(data), 300):
+            count()
+            super().write(data[start : start + 300])
+
+def watched(event, args):
+    if event in ("open", "os.rename", "os.remove", "os.utime", "os.scandir", "os.mkdir"):
+        count()
+
+file.open = lambda path, mode: Pieces(path, mode.replace("b", ""))
+last = 0
+ends = []
+for last in range(1, 200):
+    child = os.fork()
+    if not child:
+        sys.addaudithook(watched)
+        storage = file.HiCacheFile(folder, page_format, limit_bytes=12 * (size + 112))
+        for key in keys:
+            storage.set(key, page)
+        storage.get(keys[0], page)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    ends.append(code)
+    for path, fault in file.page_files(Path(folder)):
+        assert fault is None, (last, path, fault)
+    if code == 0:
+        break
+print(len(ends), set(ends))
+"""
+
+
+def test_a_process_killed_between_any_two_writes_leaves_whole_pages(tmp_path: Path) -> None:
+    storage = HiCacheFile(tmp_path, FORMAT)
+    fill(storage, 12)
+    command = [sys.executable, "-c", DYING, str(tmp_path), " ".join(KEYS[10:14])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    steps, *codes = done.stdout.split(maxsplit=1)
+    assert int(steps) > 20
+    assert codes == ["{0, 9}\n"]
+    target = torch.zeros(SIZE, dtype=torch.uint8)
+    for number, key in enumerate(KEYS[:20]):
+        if storage.get(key, target):
+            assert target.unique().tolist() in ([number], [7])
+    assert storage.refused == 0
+
+
+WRITER = """\
+import sys, torch
+from hicache.pages import page_keys
+from hicache.storage.base import PageFormat
+from hicache.storage.file import HiCacheFile
+
+storage = HiCacheFile(
+    sys.argv[1], PageFormat("model", "limit", "torch.uint8", 1000), limit_bytes=64 * 1112
+)
+target = torch.zeros(1000, dtype=torch.uint8)
+hits = 0
+for turn in range(5):
+    for number, key in enumerate(page_keys(list(range(400)), 2)):
+        if storage.get(key, target):
+            hits += 1
+            assert (target == number % 256).all()
+        else:
+            storage.set(key, torch.full((1000,), number % 256, dtype=torch.uint8))
+assert storage.refused == 0
+print(hits)
+"""
+
+
+def test_two_writers_share_a_folder_and_its_limit(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path)]
+    writers = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for writer in writers:
+        _, err = writer.communicate(timeout=120)
+        assert writer.returncode == 0, err
+    assert bytes_of(tmp_path) <= 64 * FILE * (1 + 1 / 16)
+    faults = [fault for _, fault in page_files(tmp_path)]
+    assert faults
+    assert not any(faults)
+    assert not list(tmp_path.glob("*/*.tmp"))

@@ -97,10 +97,13 @@ class TestStats:
 class TestEndpoint:
     def test_it_is_scraped_until_it_is_interrupted(self) -> None:
         pytest.importorskip("prometheus_client")
-        command = [sys.executable, "-m", "hicache.cli", "stats", "--json", "--port", "0"]
-        code = "from hicache.cli import main; main()"
+        # A shell's background process ignores interrupts, and so would what it starts.
+        code = (
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "from hicache.cli import main; main()"
+        )
         with subprocess.Popen(
-            [sys.executable, "-c", code, *command[3:]],
+            [sys.executable, "-c", code, "stats", "--json", "--port", "0"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -112,7 +115,10 @@ class TestEndpoint:
             with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310  its own
                 scraped = answer.read().decode()
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=60)
+            try:
+                out, err = process.communicate(timeout=60)
+            finally:
+                process.kill()
         assert url.startswith("http://127.0.0.1:")
         assert 'hicache_transfers_total{kind="write"}' in scraped
         assert process.returncode == 0, err

@@ -23,6 +23,7 @@ THOROUGH = tuple(
     f"tests/{path}"
     for path in (
         "benchmarks/",
+        "test_conftest.py",
         "hicache/test_radix_tree_machine.py",
         "pool_host/test_round_trips.py",
         "pool_host/test_slot_machine.py",
@@ -34,7 +35,11 @@ THOROUGH = tuple(
         "transforms/test_release_files.py",
         "transforms/test_whole_moves.py",
         "verify/bundle/test_script.py",
+        "verify/bundle/test_build.py::test_every_interpreter_here_builds_the_same",
+        "verify/bundle/test_build.py::test_is_the_same_under",
+        "verify/bundle/test_releases.py",
         "verify/certificate/test_properties.py",
+        "verify/ci/",
         "verify/hostile/test_contents.py",
         "verify/hostile/test_git.py",
         "verify/hostile/test_metamorphic.py",
@@ -42,8 +47,12 @@ THOROUGH = tuple(
         "verify/hostile/test_proofs.py",
         "verify/hostile/test_repositories.py",
         "verify/mutants/",
+        "verify/page/",
+        "verify/test_ancestry.py",
         "verify/test_certified_moves.py",
         "verify/test_inferred_moves.py",
+        "verify/test_origins.py",
+        "verify/test_review.py",
     )
 )
 

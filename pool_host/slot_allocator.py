@@ -194,15 +194,15 @@ def _aligned_runs(
     return runs
 
 
-# Slots of several runs are written straight into one tensor, a stretch of this at a time: what a
-# large allocation costs is memory, and a tensor a run, joined afterwards, would take it twice.
+# Slots of several runs, or of a long one, are written straight into one tensor, a stretch of this
+# at a time: what a large allocation costs is memory, and a tensor a run would take it twice.
 _RAMP = np.arange(8192)
 
 
 def slots_of_runs(runs: Sequence[PageRun], page_size: int) -> torch.Tensor:
     """Give the slots of runs of pages, int64, in their order and in memory of their own."""
-    if len(runs) == 1:
-        [(start, length)] = runs
+    start, length = runs[0] if len(runs) == 1 else (0, _RAMP.size)
+    if length * page_size < _RAMP.size:
         return torch.from_numpy(np.arange(start * page_size, (start + length) * page_size))
     slots = np.empty(sum(length for _, length in runs) * page_size, dtype=np.int64)
     end = 0

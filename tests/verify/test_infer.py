@@ -229,7 +229,7 @@ def test_edits_apply_one_after_the_other(old: str, new: str) -> None:
 
 
 PUBLIC = {
-    "#27273": ("alphabetc1-sglang", "7e7e3820c26b", 0),
+    "#27273": ("alphabetc1-sglang", "e1955bf57ab3..7e7e3820c26b", 0),
     "1/N": ("bytedance-iaas-sglang", "c06220159b", 15),
     "2/N": ("bytedance-iaas-sglang", "1af53f67b2", 0),
     "3/N": ("bytedance-iaas-sglang", "66076f2409", 0),
@@ -258,8 +258,8 @@ def test_the_plan_of_a_real_move_is_found(
 ) -> None:
     repo = Path(os.environ["REPOT_HISTORIES"]) / f"{repository}.git"
     report = tmp_path / "report.json"
-    arguments = ["infer", f"{commit}^..{commit}", "--repo", str(repo), "--json", str(report)]
-    assert cli.run(arguments) == 0
+    commits = commit if ".." in commit else f"{commit}^..{commit}"
+    assert cli.run(["infer", commits, "--repo", str(repo), "--json", str(report)]) == 0
     found = json.loads(report.read_text())
     assert found["reproduces"]
     assert found["authored_lines"] <= most

@@ -44,12 +44,26 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("apply", help=apply.HELP)(apply.apply)
-app.command("review", help=review.HELP)(review.review)
-app.command("verify", help=verify.HELP)(verify.verify)
-app.command("certify", help=certify.HELP)(certify.certify)
+app.command(
+    "review",
+    help=review.HELP,
+    short_help="Review a change: the verdict, what moved, the lines to read.",
+)(review.review)
+app.command(
+    "verify",
+    help=verify.HELP,
+    short_help="Replay PLAN on the base commit and compare it with the target.",
+)(verify.verify)
+app.command(
+    "certify",
+    help=certify.HELP,
+    short_help="Judge whether a change is a move and nothing else, without a plan.",
+)(certify.certify)
 app.command("chain", help=chain.HELP)(chain.chain)
 app.command("infer", help=infer.HELP)(infer.infer)
-app.command("bundle", help=bundle.HELP)(bundle.bundle)
+app.command(
+    "bundle", help=bundle.HELP, short_help="Write one Python file that checks a move in any clone."
+)(bundle.bundle)
 app.command("series", help=series.HELP)(series.series)
 app.command("blame", help=blame.HELP)(blame.blame)
 

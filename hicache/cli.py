@@ -125,6 +125,12 @@ class Dtype(str, Enum):
     FLOAT16 = "float16"
 
 
+# What commands that run a decoder have in common.
+AttentionOption = Annotated[Attention, typer.Option(help="What the decoder attends with.")]
+LayoutOption = Annotated[Layout, typer.Option(help="How the host pool orders its rows.")]
+DtypeOption = Annotated[Dtype, typer.Option(help="What keys and values are kept in.")]
+
+
 app = typer.Typer(
     name="hicache",
     help=HELP,
@@ -145,15 +151,9 @@ def hicache(context: typer.Context) -> None:
 
 @app.command("demo", help=DEMO_HELP)
 def demo(
-    attention: Annotated[Attention, typer.Option(help="What the decoder attends with.")] = (
-        Attention.MHA
-    ),
-    layout: Annotated[Layout, typer.Option(help="How the host pool orders its rows.")] = (
-        Layout.PAGE_FIRST
-    ),
-    dtype: Annotated[Dtype, typer.Option(help="What keys and values are kept in.")] = (
-        Dtype.FLOAT32
-    ),
+    attention: AttentionOption = Attention.MHA,
+    layout: LayoutOption = Layout.PAGE_FIRST,
+    dtype: DtypeOption = Dtype.FLOAT32,
     folder: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep the page files here; new or empty."),
@@ -181,15 +181,9 @@ def demo(
 @app.command("stats", help=STATS_HELP)
 def stats(  # noqa: PLR0913, PLR0917  a command takes its options
     workload: Annotated[str, typer.Option(metavar="demo|FILE", help="What is served.")] = "demo",
-    attention: Annotated[Attention, typer.Option(help="What the decoder attends with.")] = (
-        Attention.MHA
-    ),
-    layout: Annotated[Layout, typer.Option(help="How the host pool orders its rows.")] = (
-        Layout.PAGE_FIRST_DIRECT
-    ),
-    dtype: Annotated[Dtype, typer.Option(help="What keys and values are kept in.")] = (
-        Dtype.FLOAT32
-    ),
+    attention: AttentionOption = Attention.MHA,
+    layout: LayoutOption = Layout.PAGE_FIRST_DIRECT,
+    dtype: DtypeOption = Dtype.FLOAT32,
     pages: Annotated[int, typer.Option(min=2, help="Pages of 16 tokens on the device.")] = 16,
     ratio: Annotated[float, typer.Option(min=0.1, help="Pages of the host to one of it.")] = 1.5,
     room: Annotated[

@@ -31,7 +31,7 @@ def plan_eviction(need: int, free: int, room: int, capacity: int, *, low: int = 
         raise ValueError(f"low: expected at most the room of {room} pages, got {low}")
     if free >= need + low:
         return 0
-    return min(need + room, capacity) - free if need + room > free else 0
+    return min(need + room, capacity) - free
 
 
 @dataclass(frozen=True, slots=True)

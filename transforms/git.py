@@ -79,7 +79,7 @@ class Repository:
             self._command(arguments),
             input=data,
             capture_output=True,
-            cwd=self._directory,
+            cwd=self.directory,
             env=_environment(),
             check=False,
         )
@@ -107,7 +107,7 @@ class Repository:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 bufsize=_PIPE_BUFFER,
-                cwd=self._directory,
+                cwd=self.directory,
                 env=_environment(),
             )
             given = 0
@@ -173,18 +173,18 @@ class Repository:
             return Refusal(
                 "missing-object",
                 f"{what} is not in this repository, which is a shallow clone.",
-                next_step=f"Bring its history with `git -C {shlex.quote(str(self._directory))} "
+                next_step=f"Bring its history with `git -C {shlex.quote(str(self.directory))} "
                 "fetch --unshallow`; Repot never fetches.",
-                place=Place(str(self._directory)),
+                place=Place(str(self.directory)),
             )
         remotes = [name.split(".", 1)[1] for name, _ in self.settings(r"^remote\..*\.promisor$")]
         remote = remotes[0].removesuffix(".promisor") if remotes else "origin"
         return Refusal(
             "missing-object",
             f"{what} is not in this repository, which seems to be a partial clone.",
-            next_step=f"Bring its objects with `git -C {shlex.quote(str(self._directory))} fetch "
+            next_step=f"Bring its objects with `git -C {shlex.quote(str(self.directory))} fetch "
             f"--refetch --no-filter {shlex.quote(remote)}`; Repot never fetches.",
-            place=Place(str(self._directory)),
+            place=Place(str(self.directory)),
         )
 
     def _unreadable(self, error: GitError) -> Refusal:
@@ -196,7 +196,8 @@ class Repository:
         )
 
     @property
-    def _directory(self) -> Path:
+    def directory(self) -> Path:
+        """Give the folder that names the repository: the checkout's, or the bare one's."""
         return self.top or self.git_dir
 
     def _command(self, arguments: Iterable[str]) -> list[str]:
@@ -208,7 +209,7 @@ class Repository:
         same check where the repository was not named by the user.
         """
         options = [option for override in _OVERRIDES for option in ("-c", override)]
-        directories = [f"--git-dir={self.git_dir}", f"--work-tree={self._directory}"]
+        directories = [f"--git-dir={self.git_dir}", f"--work-tree={self.directory}"]
         return [_executable(), *options, *directories, "--literal-pathspecs", *arguments]
 
     def _hint(self, rev: str) -> str:

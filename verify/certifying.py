@@ -60,8 +60,7 @@ class Range:
     @classmethod
     def of(cls, base: GitTree, target: GitTree) -> Range:
         """Name the commits that two trees hold."""
-        found = base.repository
-        return cls((found.top or found.git_dir).resolve(), base.commit, target.commit)
+        return cls(base.repository.directory.resolve(), base.commit, target.commit)
 
 
 def certify_range(commits: Range) -> Certificate:

@@ -19,7 +19,7 @@ from verify.exhibits import Sides
 from verify.page.code import Line, Painter, block
 from verify.page.elements import Child, element, one_line, written
 from verify.page.figure import picture
-from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, shortened
+from verify.report import SIGNS, Finding, Report, Row, Section, Style, Verdict, counted, shortened
 
 _WORDS = {
     Verdict.HOLDS: "✓ It holds",
@@ -33,7 +33,6 @@ _MOST_LINES = 20_000  # of code that is no moved code, on one page
 _ASIDE = 12  # findings of a section that is listed to be looked up, before it is folded
 _TITLE = 200  # characters
 _VERDICT = re.compile(r"[A-Z]{3,}\b")  # a sentence that is one begins so: `GREEN: ...`
-_MARKS = {Style.ADDED: "+", Style.REMOVED: "-"}
 
 
 def to_html(report: Report) -> str:
@@ -189,7 +188,7 @@ class _Page:
             return self.painter.lines(row.excerpt, _mark(row))
         lines: list[Line] = []
         for style, run in groupby(row.values, key=lambda value: value[1]):
-            lines += self.painter.values([text for text, _ in run], _MARKS.get(style, " "))
+            lines += self.painter.values([text for text, _ in run], SIGNS.get(style, " "))
         return lines
 
     def _sides(self, finding: Finding, sides: Sides) -> Element:
@@ -216,7 +215,7 @@ class _Page:
 
 def _mark(row: Row) -> str:
     """The sign that a row of code begins with; empty for any other."""
-    return _MARKS.get(row.values[0][1], "") if row.values else ""
+    return SIGNS.get(row.values[0][1], "") if row.values else ""
 
 
 def _listed(row: Row) -> Iterator[Element]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from verify.escape import visible
 from verify.report import (
+    SIGNS,
     Finding,
     Report,
     Row,
@@ -177,12 +178,12 @@ def _block(finding: Finding) -> Iterator[str]:
 
 
 def _is_code(row: Row) -> bool:
-    return any(style in (Style.ADDED, Style.REMOVED) for _, style in row.values)
+    return any(style in SIGNS for _, style in row.values)
 
 
 def _diff_lines(value: str, style: Style) -> Iterator[str]:
-    sign = {Style.ADDED: "+ ", Style.REMOVED: "- "}.get(style, "  ")
-    return (sign + visible(line) for line in value.split("\n"))
+    sign = SIGNS.get(style, " ")
+    return (f"{sign} {visible(line)}" for line in value.split("\n"))
 
 
 def _fence(lines: Sequence[str], language: str = "text") -> Iterator[str]:

@@ -55,6 +55,9 @@ class Style(Enum):
     BAD = "bad"
 
 
+SIGNS = {Style.ADDED: "+", Style.REMOVED: "-"}  # of what is code
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A labelled list inside a finding: `imports back`, then one value a line.
@@ -325,14 +328,14 @@ def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
             yield (_piece(f"    {row.label}", Style.QUIET),)
         for value, style in row.values:
             # Only code has lines of its own; in a path a line break is a character to be seen.
-            is_code = style in (Style.ADDED, Style.REMOVED)
+            is_code = style in SIGNS
             for line in value.split("\n") if is_code else (value,):
                 yield (_piece(f"      {_marker(style)}{line}", style),)
 
 
 def _marker(style: Style) -> str:
     """Mark what goes and what comes by a sign too: not every reader sees colour."""
-    return {Style.ADDED: "+ ", Style.REMOVED: "- "}.get(style, "")
+    return f"{SIGNS[style]} " if style in SIGNS else ""
 
 
 def excerpt_lines(place: Place) -> Iterator[tuple[Piece, ...]]:

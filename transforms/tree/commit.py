@@ -40,18 +40,13 @@ class GitTree(Tree):
 
     def again(self) -> GitTree:
         """Give the same commit for another thread: an instance keeps what it reads."""
-        return GitTree(self.repository.top or self.repository.git_dir, self.commit)
+        return GitTree(self.repository.directory, self.commit)
 
     def entries(self) -> Mapping[str, int]:
         """Give each path's mode in the commit."""
         if self._modes is None:
             self._modes = self._list()
         return MappingProxyType(self._modes)
-
-    def tree_id(self) -> str:
-        """Give the id of the commit's whole tree."""
-        printed = self.repository.run("rev-parse", "--verify", f"{self.commit}^{{tree}}")
-        return printed.decode().strip()
 
     def ids(self) -> Mapping[str, str]:
         """Give each path's object id: two commits hold equal bytes where these are equal."""

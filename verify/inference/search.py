@@ -142,7 +142,10 @@ class Search:
         stray = [path for path in best.off if path in best.given and path not in self._changed]
         yield [Change("leave", path, _leaving(path)) for path in stray]
         layouts = (
-            [Change(f"layout {n}", path, edit) for n, edit in enumerate(self._layouts(path))]
+            [
+                Change(f"layout {number}", path, edit)
+                for number, edit in enumerate(_layouts(path, self._statements(path)))
+            ]
             for path in best.off
             if path in self.evidence.new
         )
@@ -152,10 +155,6 @@ class Search:
             yield [Change(f"exports {file.file}", "", self._exporting(file))]
         if best.plan.formatters == "repository" and (best.off or refused):
             yield [Change("formatters", "", lambda plan: replace(plan, formatters="none"))]
-
-    def _layouts(self, path: str) -> Iterator[Edit]:
-        """How imports that lost names are laid out: in the whole file, then in one statement."""
-        return _layouts(path, self._statements(path))
 
     def _statements(self, path: str) -> list[str]:
         """The modules whose import the target lays out otherwise than the base."""
@@ -191,9 +190,7 @@ class Search:
         for source in best.plan.sources:
             path = self._path(source.module.text)
             if refused or path in best.off or source.becomes is not None:
-                if refused and source.emptied is not None:  # more went than what moved
-                    yield Change(f"kept {source}", path, _keeping(source))
-                for number, edit in enumerate(self._of_source(source, path)):
+                for number, edit in enumerate(self._of_source(source, path, refused=refused)):
                     yield Change(f"source {number} {source}", path, edit)
         for destination in best.plan.destinations:
             path = self._path(destination.module.text)
@@ -205,7 +202,7 @@ class Search:
         files = {**self.evidence.old, **self.evidence.new}
         return next((p for p in files if name in (p, self.draft.names.dotted(p))), name)
 
-    def _of_source(self, source: Source, path: str) -> Iterator[Edit]:
+    def _of_source(self, source: Source, path: str, *, refused: bool) -> Iterator[Edit]:
         def having(**fields: object) -> Edit:
             def change(plan: Plan) -> Plan:
                 sources = (
@@ -216,6 +213,8 @@ class Search:
 
             return change
 
+        if refused and source.emptied is not None:  # more went than what moved
+            yield having(emptied=None)
         if source.imports_back == "sorted":
             yield having(imports_back="in place")
         if path in self.evidence.new:
@@ -253,15 +252,6 @@ def _edited(plan: Plan, changes: Iterable[Change]) -> Plan:
     for change in changes:
         plan = change.edit(plan)
     return plan
-
-
-def _keeping(source: Source) -> Edit:
-    def change(plan: Plan) -> Plan:
-        kept = replace(source, emptied=None)
-        sources = tuple(kept if other.module == source.module else other for other in plan.sources)
-        return replace(plan, sources=sources)
-
-    return change
 
 
 def _leaving(path: str) -> Edit:

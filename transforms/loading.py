@@ -28,7 +28,7 @@ def check_cycles(
     `created` maps a new module's dotted name to its source's; `parsed` holds the trees of files
     that were parsed already, by their bytes.
     """
-    loading = _Loading(tree, after, names, parsed)
+    loading = Loading(tree, after, names, parsed)
     family = {*created, *(source.after.dotted for source in move.sources)}
     refuse_cycles(
         sorted(loading.new_paths),
@@ -40,7 +40,7 @@ def check_cycles(
     )
 
 
-class _Loading:
+class Loading:
     """What modules load, before the move and after it."""
 
     def __init__(
@@ -59,12 +59,14 @@ class _Loading:
         self._gone = gone - set(self.new_paths)
 
     def before_edges(self, dotted: str) -> Edges:
+        """What a module loads before the move."""
         path = self._path_before(dotted)
         if path is None:
             return {}
         return self._edges(self.tree.read(path), path, dotted, self._existed)
 
     def after_edges(self, dotted: str) -> Edges:
+        """What a module loads after it."""
         path = self.new_paths.get(dotted)
         blob = self.after[path] if path else None
         if path and blob is not None:
@@ -75,6 +77,7 @@ class _Loading:
         return self._edges(self.tree.read(path), path, dotted, self._exists)
 
     def place(self, dotted: str, line: int) -> Place:
+        """A line of a module as the move leaves it."""
         path = self.new_paths.get(dotted, self.names.path_of(dotted) or dotted)
         blob = self.after.get(path)
         text = blob.data.decode("utf-8", "replace").split("\n") if blob else []

@@ -316,7 +316,9 @@ class _Engine:
 
     def _finish_documents(self) -> None:
         for package in self.plan.packages:
-            export_names(package, self)
+            made = export_names(package, self.move, self.after, sorter=self.sorter)
+            if made is not None:
+                self.created.setdefault(made, self.move.sources[0].located.dotted)
         for path, document in sorted(self.documents.items()):
             if path in self.after and self.after[path] is None:
                 continue

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from transforms.diff import edits
 from transforms.errors import Place, Refusal
+from transforms.paths import ModuleName
 from transforms.schema import MOST_DOTS, Reader, clipped, deepest_key, locate_keys
 
 if sys.version_info >= (3, 11):
@@ -24,22 +25,6 @@ else:  # pragma: no cover - exercised on 3.10 only
 
 FORMAT = 1
 MAX_PLAN_BYTES = 4 << 20
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class ModuleName:
-    """A module as a plan names it: by path (`a/b.py`) or by dotted name (`a.b`)."""
-
-    text: str
-    is_path: bool
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def looks_like_path(text: str) -> bool:
-    """Whether a value that may be a path or a dotted name is a path."""
-    return "/" in text or text.endswith((".py", ".pyi"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from transforms import plan as plans
 from transforms.errors import Refusal
+from transforms.paths import ModuleName
 from transforms.plan import (
     MAX_PLAN_BYTES,
     AuthoredEdit,
     AuthoredFile,
     Destination,
-    ModuleName,
     Package,
     Plan,
     ShrinkRule,

@@ -127,27 +127,16 @@ def refuse_cycles(
     """
     family = {*stand_ins, *stand_ins.values()}
     for module in changed:
-        old = before.edges(stand_ins.get(module, module))
         for target, line in sorted(after.edges(module).items()):
-            inside = module in family and target in family
-            if not inside and (
-                target in old or stand_ins.get(target) in old or stand_ins.get(target) == module
-            ):
+            if module in family and target in family:
+                back = _cycle_within(family, after, module, target)
+            elif _was_loaded(before, stand_ins, module, target):
                 continue
-            if not inside and any(target in before.edges(s) for s in old if s in family):
-                continue  # it was loaded before, through the source
-            if not inside and not is_imported(module):
+            elif not is_imported(module):
                 break
-            back = (
-                after.path(target, module, {}, family)
-                if inside
-                else after.path(target, module, stand_ins)
-            )
+            else:
+                back = _new_cycle(before, after, stand_ins, module, target)
             if back is None:
-                continue
-            if not inside and _was_cyclic(before, stand_ins, module, target):
-                continue
-            if inside and _is_package_of_new(module, target, back):
                 continue
             raise Refusal(
                 "cycle",
@@ -156,6 +145,29 @@ def refuse_cycles(
                 "under `copy`; an import used only in annotations can stand under TYPE_CHECKING.",
                 place=place(module, line),
             )
+
+
+def _cycle_within(family: set[str], after: Graph, module: str, target: str) -> list[str] | None:
+    """The way back from `target`, by modules that were one before: none of them may be there."""
+    back = after.path(target, module, {}, family)
+    return None if back is None or _is_package_of_new(module, target, back) else back
+
+
+def _new_cycle(
+    before: Graph, after: Graph, stand_ins: Mapping[str, str], module: str, target: str
+) -> list[str] | None:
+    """The way back from `target` by any module, unless the two were in a cycle already."""
+    back = after.path(target, module, stand_ins)
+    return None if back is None or _was_cyclic(before, stand_ins, module, target) else back
+
+
+def _was_loaded(before: Graph, stand_ins: Mapping[str, str], module: str, target: str) -> bool:
+    """Whether the module loaded `target` before the move: by itself, or through its source."""
+    old = before.edges(stand_ins.get(module, module))
+    if target in old or stand_ins.get(target) in old or stand_ins.get(target) == module:
+        return True
+    sources = set(old) & {*stand_ins, *stand_ins.values()}
+    return any(target in before.edges(source) for source in sources)
 
 
 def _was_cyclic(before: Graph, stand_ins: Mapping[str, str], module: str, target: str) -> bool:

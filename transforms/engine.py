@@ -27,7 +27,7 @@ from transforms.imports import Shrink
 from transforms.intent import check_roots, check_targets
 from transforms.landing import refuse_anchors, refuse_blocked, refuse_without_init
 from transforms.loading import check_cycles
-from transforms.move import Group, SourceState, resolve_move
+from transforms.move import Group, SourceState
 from transforms.names import Names
 from transforms.outcome import (
     Authored,
@@ -43,6 +43,7 @@ from transforms.packages import export_names
 from transforms.plan import Plan
 from transforms.preamble import Context, Preamble, derive
 from transforms.remarks import remarks
+from transforms.resolve import resolve_move
 from transforms.soundness import check_module
 from transforms.tree import OverlayTree, Tree
 

@@ -18,6 +18,7 @@ from transforms.caller_run import CallerRun, CallersResult
 from transforms.candidates import find_candidates
 from transforms.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.cut import Cut, docstring_first, rebase_relative
+from transforms.cycles import check_cycles
 from transforms.definitions import Definitions
 from transforms.destination import compose
 from transforms.document import Document
@@ -26,7 +27,6 @@ from transforms.formatters import Formatters, no_formatters
 from transforms.imports import Shrink
 from transforms.intent import check_roots, check_targets
 from transforms.landing import refuse_anchors, refuse_blocked, refuse_without_init
-from transforms.loading import check_cycles
 from transforms.move import Group, SourceState
 from transforms.names import Names
 from transforms.outcome import (

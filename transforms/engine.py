@@ -18,6 +18,7 @@ from transforms.caller_run import CallerRun, CallersResult
 from transforms.candidates import find_candidates
 from transforms.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.cut import Cut, docstring_first, rebase_relative
+from transforms.cycles import check_cycles
 from transforms.definitions import Definitions
 from transforms.destination import compose
 from transforms.document import Document
@@ -27,8 +28,7 @@ from transforms.formatters.touched import format_touched
 from transforms.imports import Shrink
 from transforms.intent import check_roots, check_targets
 from transforms.landing import refuse_anchors, refuse_blocked, refuse_without_init
-from transforms.loading import check_cycles
-from transforms.move import Group, SourceState, resolve_move
+from transforms.move import Group, SourceState
 from transforms.names import Names
 from transforms.outcome import (
     Authored,
@@ -45,6 +45,7 @@ from transforms.plan import Plan
 from transforms.preamble import Context, Preamble, derive
 from transforms.relocation import relocate
 from transforms.remarks import remarks
+from transforms.resolve import resolve_move
 from transforms.soundness import check_module
 from transforms.tree import OverlayTree, Tree
 
@@ -380,7 +381,9 @@ class _Engine:
 
     def _finish_documents(self) -> None:
         for package in self.plan.packages:
-            export_names(package, self)
+            made = export_names(package, self.move, self.after, sorter=self.sorter)
+            if made is not None:
+                self.created.setdefault(made, self.move.sources[0].located.dotted)
         for path, document in sorted(self.documents.items()):
             if path in self.after and self.after[path] is None:
                 continue

@@ -9,19 +9,17 @@ import re
 from transforms.comments import COOKIE
 from transforms.errors import Refusal
 from transforms.parsing import parse
-from transforms.paths import safe_path
+from transforms.paths import ModuleName, looks_like_path, safe_path
 from transforms.plan import (
     FORMAT,
     AuthoredEdit,
     AuthoredFile,
     Destination,
-    ModuleName,
     Package,
     Plan,
     Relocation,
     ShrinkRule,
     Source,
-    looks_like_path,
 )
 from transforms.schema import Reader, clipped
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from transforms.plan import (
-    FORMAT,
-    Destination,
-    ModuleName,
-    Package,
-    Plan,
-    Relocation,
-    Source,
-    looks_like_path,
-)
+from transforms.paths import ModuleName, looks_like_path
+from transforms.plan import FORMAT, Destination, Package, Plan, Relocation, Source
 
 _CLOSING = re.compile(r'"""|"\Z')  # quotes that would end a multi-line string
 _ESCAPES = {

@@ -10,9 +10,8 @@ import posixpath
 from collections.abc import Mapping
 
 from transforms.changes import Blob
-from transforms.cycles import Graph
+from transforms.cycles import Graph, Loading
 from transforms.errors import Refusal
-from transforms.loading import Loading
 from transforms.names import Names
 from transforms.relocation.targets import Targets
 from transforms.tree import Tree

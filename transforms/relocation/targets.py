@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from transforms.automatic import refuse_automatic
 from transforms.errors import Place, Refusal
 from transforms.names import Names
-from transforms.paths import contained
-from transforms.plan import ModuleName, Plan, Relocation
+from transforms.paths import ModuleName, contained
+from transforms.plan import Plan, Relocation
 from transforms.tree import Tree
 
 _SUFFIXES = (".py", ".pyi")

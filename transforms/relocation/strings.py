@@ -65,7 +65,7 @@ class RelocatedStrings:
         if not self._names(text):
             return False
         taken = [(site.start, site.end) for site in self.file.editor.sites] + self._taken
-        starts = {start: end for start, end in sorted(taken)}
+        starts = dict(sorted(taken))
         places = sorted(starts)
         for mention in self.mentions.find(text):
             at = bisect.bisect_right(places, mention.start) - 1

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from transforms.called import last_name
 from transforms.scope_expressions import (
     Context,
     Expressions,
@@ -335,6 +336,4 @@ def _is_type_alias(annotation: ast.expr) -> bool:
     if isinstance(annotation, ast.Constant):
         text = annotation.value
         return isinstance(text, str) and text.rpartition(".")[2].strip() == "TypeAlias"
-    if isinstance(annotation, ast.Attribute):
-        return annotation.attr == "TypeAlias"
-    return isinstance(annotation, ast.Name) and annotation.id == "TypeAlias"
+    return last_name(annotation) == "TypeAlias"

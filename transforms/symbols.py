@@ -13,7 +13,7 @@ from typing import cast
 from transforms.exports import dunder_all
 from transforms.fixtures import fixture_uses
 from transforms.import_sites import is_type_checking
-from transforms.module import Module, Statement
+from transforms.module import Module, Statement, first_line
 from transforms.mutations import changed_names
 from transforms.scope_types import Binding, Reference
 
@@ -46,10 +46,7 @@ class Symbols:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.statements = module.statements
-        self._starts = [
-            (min([s.node.lineno, *_decorator_lines(s.node)]), s.node.col_offset)
-            for s in self.statements
-        ]
+        self._starts = [(first_line(s.node), s.node.col_offset) for s in self.statements]
 
     def statement_at(self, node: ast.AST) -> Statement:
         """The top-level statement in which a node stands."""
@@ -218,10 +215,6 @@ def is_string(node: ast.stmt) -> bool:
 def is_future(node: ast.stmt) -> bool:
     """A `__future__` import."""
     return isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "__future__"
-
-
-def _decorator_lines(node: ast.stmt) -> list[int]:
-    return [item.lineno for item in getattr(node, "decorator_list", [])]
 
 
 def _guards(top: ast.stmt, wanted: ast.stmt) -> tuple[ast.stmt, ...]:

@@ -127,35 +127,47 @@ def refuse_cycles(
     """
     family = {*stand_ins, *stand_ins.values()}
     for module in changed:
-        old = before.edges(stand_ins.get(module, module))
         for target, line in sorted(after.edges(module).items()):
-            inside = module in family and target in family
-            if not inside and (
-                target in old or stand_ins.get(target) in old or stand_ins.get(target) == module
-            ):
+            if module in family and target in family:
+                back = _way_back_inside(after, family, module, target)
+            elif _was_loaded(before, stand_ins, module, target):
                 continue
-            if not inside and any(target in before.edges(s) for s in old if s in family):
-                continue  # it was loaded before, through the source
-            if not inside and not is_imported(module):
+            elif not is_imported(module):
                 break
-            back = (
-                after.path(target, module, {}, family)
-                if inside
-                else after.path(target, module, stand_ins)
-            )
-            if back is None:
-                continue
-            if not inside and _was_cyclic(before, stand_ins, module, target):
-                continue
-            if inside and _is_package_of_new(module, target, back):
-                continue
-            raise Refusal(
-                "cycle",
-                "The move would make an import cycle: " + " -> ".join([module, *back]) + ".",
-                next_step="Move what both sides need into a module of its own, or list a helper "
-                "under `copy`; an import used only in annotations can stand under TYPE_CHECKING.",
-                place=place(module, line),
-            )
+            else:
+                back = _new_way_back(before, after, stand_ins, module, target)
+            if back is not None:
+                raise Refusal(
+                    "cycle",
+                    "The move would make an import cycle: " + " -> ".join([module, *back]) + ".",
+                    next_step="Move what both sides need into a module of its own, or list a "
+                    "helper under `copy`; an import used only in annotations can stand under "
+                    "TYPE_CHECKING.",
+                    place=place(module, line),
+                )
+
+
+def _way_back_inside(after: Graph, family: set[str], module: str, target: str) -> list[str] | None:
+    """A chain from `target` back to `module` that leaves neither a source nor what it became."""
+    back = after.path(target, module, {}, family)
+    return None if back is None or _is_package_of_new(module, target, back) else back
+
+
+def _was_loaded(before: Graph, stand_ins: Mapping[str, str], module: str, target: str) -> bool:
+    """Whether a module loaded `target` before the move, be it through a source."""
+    old = before.edges(stand_ins.get(module, module))
+    if target in old or stand_ins.get(target) in old or stand_ins.get(target) == module:
+        return True
+    family = {*stand_ins, *stand_ins.values()}
+    return any(target in before.edges(source) for source in old if source in family)
+
+
+def _new_way_back(
+    before: Graph, after: Graph, stand_ins: Mapping[str, str], module: str, target: str
+) -> list[str] | None:
+    """A chain from `target` back to `module` where before the move there was none."""
+    back = after.path(target, module, stand_ins)
+    return None if back is None or _was_cyclic(before, stand_ins, module, target) else back
 
 
 def _was_cyclic(before: Graph, stand_ins: Mapping[str, str], module: str, target: str) -> bool:

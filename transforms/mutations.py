@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from transforms.called import decorating, last_name, root
+from transforms.kinds import is_main_guard
 
 # Functions that change their first argument.
 _CHANGING = frozenset(
@@ -69,18 +70,6 @@ def roots_changed(node: ast.stmt) -> Iterator[ast.Name]:
                 start = root(part)
                 if isinstance(start, ast.Name) and start is not part:
                     yield start
-
-
-def is_main_guard(node: ast.stmt) -> bool:
-    """Whether a statement is `if __name__ == "__main__":`."""
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Compare)
-        and any(
-            isinstance(side, ast.Name) and side.id == "__name__"
-            for side in (node.test.left, *node.test.comparators)
-        )
-    )
 
 
 def decorator_roots(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

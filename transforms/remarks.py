@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from transforms.called import called_name, decorating, last_name
+from transforms.kinds import is_main_guard
 from transforms.move import Group, Move, SourceState
-from transforms.mutations import decorator_roots, is_main_guard
+from transforms.mutations import decorator_roots
 from transforms.outcome import Note
 from transforms.scope_types import Reference
 from transforms.symbols import Symbols

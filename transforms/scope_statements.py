@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from transforms.called import last_name
+from transforms.kinds import postpones_annotations
 from transforms.scope_expressions import (
     Context,
     Expressions,
@@ -62,7 +63,7 @@ class Walk(Expressions):
         super().__init__(tree, source_text)
         self.type_comments: list[TypeComment] = []
         self._body_of_module = tree.body
-        self._postponed = _has_future_annotations(tree)
+        self._postponed = any(map(postpones_annotations, tree.body))
         self._parts: dict[ast.AST, ast.stmt] = {}  # handlers and cases, by their statement
 
     def run(self) -> None:
@@ -320,15 +321,6 @@ _STATEMENTS: dict[type, Callable[[Walk, Any, Context, list[Any]], None]] = {
 for _name, _statement in (("TryStar", Walk._try), ("TypeAlias", Walk._type_alias)):
     if hasattr(ast, _name):
         _STATEMENTS[getattr(ast, _name)] = _statement
-
-
-def _has_future_annotations(tree: ast.Module) -> bool:
-    return any(
-        isinstance(node, ast.ImportFrom)
-        and node.module == "__future__"
-        and any(alias.name == "annotations" for alias in node.names)
-        for node in tree.body
-    )
 
 
 def _is_type_alias(annotation: ast.expr) -> bool:

@@ -10,10 +10,10 @@ from transforms.document import Document
 from transforms.edits import Block, Rank
 from transforms.errors import Refusal, nearest
 from transforms.gaps import body_text, landing_gaps
+from transforms.kinds import is_main_guard
 from transforms.module import Statement
 from transforms.move import Group
 from transforms.moved_text import with_newlines
-from transforms.mutations import is_main_guard
 from transforms.pieces import add_piece
 from transforms.preamble import BUILTINS, Preamble
 from transforms.soundness import refuse_unions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable
 
+from transforms.called import bare, last_name
 from transforms.import_sites import is_type_checking
 from transforms.move import Group
 from transforms.scope_types import Reference, ScopeKind
@@ -90,19 +91,14 @@ def is_for_checkers(reference: Reference, symbols: Symbols) -> bool:
         return True
     statement = reference.statement
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return all(_last(item) in _PLAIN_DECORATORS for item in statement.decorator_list)
+        return all(last_name(bare(item)) in _PLAIN_DECORATORS for item in statement.decorator_list)
     if isinstance(statement, ast.AnnAssign) and reference.scope.kind is ScopeKind.CLASS:
         owner = reference.scope.node
         return not isinstance(owner, ast.ClassDef) or (
-            not owner.decorator_list and all(_last(base) in _PLAIN_BASES for base in owner.bases)
+            not owner.decorator_list
+            and all(last_name(bare(base)) in _PLAIN_BASES for base in owner.bases)
         )
     return True
-
-
-def _last(node: ast.expr) -> str:
-    while isinstance(node, (ast.Call, ast.Subscript)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def dotted_imports(bindings: Iterable[ImportedBinding]) -> list[ImportedBinding]:

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from transforms.called import root
 from transforms.fixtures import is_fixture_use
 from transforms.mutations import roots_changed
 from transforms.scope_types import Reference, ScopeKind
@@ -170,7 +171,4 @@ def _called(node: ast.AST) -> Iterator[int]:
             calls.append(child.func)
         calls += getattr(child, "decorator_list", [])
         for call in calls:
-            root = call
-            while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
-                root = root.func if isinstance(root, ast.Call) else root.value
-            yield id(root)
+            yield id(root(call))

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transforms.attribute_calls import PATCH_OPTIONS, called_name
+from transforms.attribute_calls import PATCH_OPTIONS
+from transforms.called import called_name, last_name
 from transforms.caller_context import Caller
 from transforms.detours import is_ours
 from transforms.outcome import Edit
@@ -335,9 +336,7 @@ def _lookup_kind(node: ast.Call) -> str:
     if called in _LOOKUPS:
         return "read"
     if isinstance(node.func, ast.Attribute) and called in ("dict", "multiple"):
-        owner = node.func.value
-        name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
-        if name == "patch":
+        if last_name(node.func.value) == "patch":
             return "multiple" if called == "multiple" else "read"
     return ""
 

@@ -13,7 +13,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 
-from transforms.attribute_calls import called_name
+from transforms.called import called_name
 from transforms.names import relative_name
 from transforms.outcome import Edit, Note
 from transforms.relocation.mentions import Mention, Mentions

@@ -176,7 +176,7 @@ class Document:
                 continue
             if before is not None and site.start >= before:
                 continue
-            if pragma is None or pragma == self.editor.statement(site).pragma:
+            if pragma is None or pragma == self.editor.look(site).pragma:
                 return site
         return None
 

@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from transforms.edits import Edits
+from transforms.errors import Refusal
+from transforms.import_looks import Look
 from transforms.import_places import Place, Run
 from transforms.import_sites import ImportNode, Site, find_sites
+from transforms.import_types import LongName
 from transforms.imports import (
     ImportedName,
     ImportStatement,
@@ -88,13 +91,27 @@ class ImportEditor:
 
     def statement(self, site: Site) -> ImportStatement:
         """The statement as text, with its trailing comment if it has its line for itself."""
-        text = self.module.text[site.start : self._end(site)]
-        return self._parse(site, text)
+        return self._parse(site, self._text(site))
+
+    def look(self, site: Site) -> Look:
+        """What the statement shows to who only looks at it."""
+        return Look(self._text(site), site.indent, site.node)
+
+    def _text(self, site: Site) -> str:
+        return self.module.text[site.start : self._end(site)]
 
     def _parse(self, site: Site, text: str) -> ImportStatement:
-        return ImportStatement.parse(
-            text, newline=self.module.newline, indent=site.indent, style=self.style
-        )
+        try:
+            return ImportStatement.parse(
+                text, newline=self.module.newline, indent=site.indent, style=self.style
+            )
+        except LongName:
+            raise Refusal(
+                "deep-input",
+                "This import statement, which changes, has a name of more parts than can be read.",
+                next_step="Shorten the name, or leave the file out.",
+                place=self.module.place(site.line),
+            ) from None
 
     def _of(self, site: Site) -> _Changes:
         return self._changes.setdefault(id(site.node), _Changes())
@@ -298,7 +315,7 @@ class ImportEditor:
 
     def _pragma(self, site: Site) -> str | None:
         """The statement's comment for tools, without what speaks of its star alone."""
-        pragma = self.statement(site).pragma
+        pragma = self.look(site).pragma
         if pragma is None or not site.is_star:
             return pragma
         head, colon, codes = pragma.partition(":")
@@ -374,7 +391,7 @@ class ImportEditor:
 
     def _remaining(self, site: Site, changes: _Changes) -> str | None:
         """The statement with its edits, None if no name is left."""
-        text = self.module.text[site.start : self._end(site)]
+        text = self._text(site)
         if len(set(changes.removed)) == len(set(site.names)) and not changes.added:
             return None
         if changes.added:

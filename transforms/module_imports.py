@@ -111,8 +111,7 @@ def _may_rename(caller: Caller, site: Site, parent: str) -> bool:
 
 def _is_sorted_list(caller: Caller, site: Site) -> bool:
     """Whether a name in another's place could break the order of the names."""
-    statement = caller.document.editor.statement(site)
-    return len(site.names) > 1 and statement.order is not None
+    return len(site.names) > 1 and caller.document.editor.look(site).is_sorted
 
 
 def _imported(handle: Handle, target: str, asname: str | None) -> ImportedName:

@@ -262,7 +262,7 @@ class _Group:
             return False
         if self.binding.name in {name for name, _ in self.caller.document.symbols.all_names}:
             return True
-        pragma = self.caller.document.editor.statement(handle.site).pragma or ""
+        pragma = self.caller.document.editor.look(handle.site).pragma or ""
         shown = "noqa" in pragma or self.module.path.endswith(("__init__.py", "__init__.pyi"))
         return shown and not deleted
 

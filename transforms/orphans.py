@@ -79,7 +79,7 @@ class Orphans:
     def _is_suppressed(self, bindings: Iterable[ImportedBinding]) -> bool:
         nodes = {id(binding.node) for binding in bindings}
         return any(
-            "noqa" in (self.document.editor.statement(site).pragma or "").lower()
+            "noqa" in (self.document.editor.look(site).pragma or "").lower()
             for site in self.document.editor.sites
             if id(site.node) in nodes
         )

@@ -250,7 +250,7 @@ class _Deriver:
         if target == site.target:
             return False
         wanted = ImportedName(original, bound if bound != original else None)
-        pragma = self.document.editor.statement(site).pragma
+        pragma = self.document.editor.look(site).pragma
         self.result.wanted.append(Wanted(target, self._spell(target, node), wanted, False, pragma))
         return True
 

@@ -49,14 +49,14 @@ def find_handles(caller: Caller) -> Iterator[Handle]:
                     wanted.append((alias, site, name, module, imported))
     bindings = _bindings(caller) if wanted else {}
     for alias, site, name, module, imported in wanted:
-        binding = bindings.get(id(alias))
+        binding = bindings.get(alias)
         if binding is not None and binding.name not in caller.dropped:
             yield Handle(site, name, binding, module, imported)
 
 
-def _bindings(caller: Caller) -> dict[int, Binding]:
+def _bindings(caller: Caller) -> dict[ast.alias, Binding]:
     return {
-        id(binding.node): binding
+        binding.node: binding
         for scope in caller.document.module.scopes.scopes
         for bindings in scope.bindings.values()
         for binding in bindings

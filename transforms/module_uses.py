@@ -86,10 +86,10 @@ class _Group:
 
     def _refuse_ambiguous(self, moved: Sequence[_Use]) -> None:
         """The name must mean this module wherever it is used."""
-        known = {id(handle.binding.node) for handle in self.handles}
+        known = {handle.binding.node for handle in self.handles}
         other: ast.AST | None = None
         for binding in self.binding.scope.bindings[self.binding.name]:
-            if id(binding.node) not in known and binding.kind not in ("delete", "bare annotation"):
+            if binding.node not in known and binding.kind not in ("delete", "bare annotation"):
                 other = binding.node
         for handle in self.handles:
             if handle.module != self.bound:

@@ -215,12 +215,13 @@ class _Deriver:
 
     def _plain_import(self, statement: Statement, bindings: list[ImportedBinding]) -> None:
         """A module-level import, pruned to what is needed and rebased."""
-        site = next(s for s in self.document.editor.sites if s.node is statement.node)
-        needed = {id(binding.alias) for binding in bindings}
+        site = self.document.editor.site_of(statement.node)
+        assert site is not None  # noqa: S101 - told by the caller
+        needed = {binding.alias for binding in bindings}
         keep = [
             name
             for alias, name in zip(site.node.names, site.names, strict=True)
-            if id(alias) in needed and not self._elsewhere(site, name)
+            if alias in needed and not self._elsewhere(site, name)
         ]
         if keep:
             names = frozenset(n.asname or n.name.partition(".")[0] for n in keep)
@@ -311,7 +312,7 @@ class _Deriver:
         text = guard_text(
             self.document,
             statement,
-            {id(binding.alias) for binding in bindings},
+            {binding.alias for binding in bindings},
             self.destination,
             self.context.shrink,
         )

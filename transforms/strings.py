@@ -75,9 +75,9 @@ class Strings:
 
     def _literals(self) -> None:
         lookups = dict(_lookups(self.module.tree))
-        spared = {id(node) for node in _standing(self.module.tree)}
+        spared: set[ast.AST] = set(_standing(self.module.tree))
         spared |= {
-            id(reference.node)
+            reference.node
             for reference in self.module.scopes.references
             if reference.annotation == "string" and reference.owner is not None
         }
@@ -85,12 +85,12 @@ class Strings:
         for node in _walk_outside_f_strings(self.module.tree):
             if isinstance(node, ast.JoinedStr):
                 self._f_string(node)
-            elif id(node) in spared or not self._dotted.search(str(node.value)):
+            elif node in spared or not self._dotted.search(str(node.value)):
                 continue
             elif self.caller.is_frozen(node):
                 self._note_names(node, str(node.value))
             else:
-                self._literal(node, lookups.get(id(node)), is_setup=is_setup)
+                self._literal(node, lookups.get(node), is_setup=is_setup)
 
     def _literal(self, node: ast.Constant, lookup: _Lookup | None, *, is_setup: bool) -> None:
         found = self._dotted.match(str(node.value))
@@ -315,7 +315,7 @@ def _walk_outside_f_strings(tree: ast.Module) -> Iterator[ast.Constant | ast.Joi
             waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
-def _lookups(tree: ast.Module) -> Iterator[tuple[int, _Lookup]]:
+def _lookups(tree: ast.Module) -> Iterator[tuple[ast.AST, _Lookup]]:
     """String constants that a call looks up: its first argument, or `target=`."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
@@ -325,7 +325,7 @@ def _lookups(tree: ast.Module) -> Iterator[tuple[int, _Lookup]]:
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
             kind = _lookup_kind(node)
             if kind:
-                yield id(first), _Lookup(kind, node)
+                yield first, _Lookup(kind, node)
 
 
 def _lookup_kind(node: ast.Call) -> str:

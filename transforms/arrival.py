@@ -115,10 +115,10 @@ def _other_stars(document: Document, group: Group) -> bool:
 
 def _imports_moved(document: Document, node: ast.stmt, group: Group, name: str) -> bool:
     """The destination had imported the symbol from its old home: that import goes."""
-    for site in document.editor.sites:
-        if site.node is node and site.target == group.source.located.dotted:
-            return any(item.name == name and item.asname in (None, name) for item in site.names)
-    return False
+    site = document.editor.site_of(node)
+    if site is None or site.target != group.source.located.dotted:
+        return False
+    return any(item.name == name and item.asname in (None, name) for item in site.names)
 
 
 def _landing(document: Document, group: Group) -> tuple[int, Statement | None, Statement | None]:

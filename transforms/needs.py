@@ -119,11 +119,11 @@ def reached_modules(
 
     A use that reaches none of them by its full name may mean any: then all are needed.
     """
-    reached: set[int] = set()
+    reached: set[ImportedBinding] = set()
     for reference in references:
         chain = (reference.name, *reference.attributes)
         lengths = {
-            id(binding): len(parts)
+            binding: len(parts)
             for binding in bindings
             if (parts := binding.alias.name.split(".")) == list(chain[: len(parts)])
         }
@@ -131,4 +131,4 @@ def reached_modules(
             return bindings
         longest = max(lengths.values())
         reached |= {key for key, length in lengths.items() if length == longest}
-    return [binding for binding in bindings if id(binding) in reached]
+    return [binding for binding in bindings if binding in reached]

@@ -76,7 +76,7 @@ def _passes_on(caller: Caller, site: Site) -> bool:
         return False
     if caller.document.module.path.endswith(("__init__.py", "__init__.pyi")):
         return True
-    pragma = caller.document.editor.statement(site).pragma or ""
+    pragma = caller.document.editor.look(site).pragma or ""
     return "F401" in pragma or all(
         isinstance(node, (ast.Import, ast.ImportFrom)) or is_string(node)
         for node in caller.document.module.tree.body

@@ -248,8 +248,6 @@ EXCEPTIONS = {
     "transforms/import_order.py": "an order of names is called after the tool that it comes from",
     "transforms/import_runs.py": "says after which tools an order is modelled",
     "transforms/import_types.py": "comments that speak to tools; an order's name",
-    "transforms/style.py": "names the files in which a style may be configured",
-    "transforms/style_config.py": "reads how imports are written from any tool's configuration",
     "verify/bundle/lock.py": "says which dependencies of Repot a bundle leaves out",
     "verify/linting.py": "runs a linter, which Repot depends on, for its own checks",
     "verify/release.py": "the configuration of a repository that releases are tried on",

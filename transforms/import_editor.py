@@ -77,6 +77,7 @@ class ImportEditor:
         self.shrink: dict[int, Shrink] = {}  # by id of a site's node
         self.default_shrink = Shrink.COLLAPSE
         self.relayout: set[int] = set()  # sites laid out anew although they lose nothing
+        self.coming: dict[Site, str] = {}  # how `rename` will spell them
         self._changes: dict[int, _Changes] = {}
         self._made: list[tuple[Site, _New]] = []  # new statements, and whose run they are in
         self._inserted: list[tuple[int, str, _New]] = []  # those above a comment: offset, indent
@@ -332,7 +333,7 @@ class ImportEditor:
 
     def _spelled(self, site: Site) -> str | None:
         changes = self._changes.get(id(site.node))
-        return changes.module if changes else None
+        return (changes.module if changes else None) or self.coming.get(site)
 
     # How it is written
 

@@ -87,6 +87,7 @@ def find_targets(plan: Plan, tree: Tree, names: Names) -> Targets:
         targets.modules[whole.old] = whole.new
         if whole.folders is not None:
             targets.modules.update(_folders(whole, whole.folders[0]))
+    _refuse_rounds(targets, plan)
     _check(targets, plan, tree, {old: whole.line for old, whole in origins.items()})
     return targets
 
@@ -124,7 +125,10 @@ class _Finder:
         if "*" not in self.spec.module.text:
             yield self._whole(self.spec.module, self.spec.to)
             return
-        found = list(self._matching())
+        found = list(self._matching(self.spec.module))
+        if not found and any(self._matching(self.spec.to)):
+            raise _applied(f"nothing matches `{self.spec.module}`, and `{self.spec.to}` is there",
+                           self.place)  # fmt: skip
         if not found:
             raise Refusal(
                 "unknown-module",
@@ -136,13 +140,13 @@ class _Finder:
             to = ModuleName(self.spec.to.text.replace("*", part), self.spec.to.is_path)
             yield self._whole(ModuleName(path, is_path=True), to)
 
-    def _matching(self) -> Iterator[tuple[str, str]]:
-        """Modules that fit the pattern, by path, with what the star stands for."""
-        text = self.spec.module.text
-        if not self.spec.module.is_path:
+    def _matching(self, name: ModuleName) -> Iterator[tuple[str, str]]:
+        """Modules that fit a pattern, by path, with what the star stands for."""
+        text = name.text
+        if not name.is_path:
             text = "/".join(text.split(".")) + ".py"
         before, after = (re.escape(side) for side in text.split("*"))
-        start = "" if self.spec.module.is_path else "(?:.*/)?"
+        start = "" if name.is_path else "(?:.*/)?"
         pattern = re.compile(rf"{start}{before}([^/.]+){after}")
         for path in self.tree.entries():
             found = pattern.fullmatch(path)
@@ -177,13 +181,7 @@ class _Finder:
             if folder is not None:
                 return folder
             if self._is_there(to):
-                raise Refusal(
-                    "already-applied",
-                    f"The plan was already applied: `{module}` is gone, and `{to}` is there.",
-                    next_step="Nothing is left to do; to see what it did, name the commit before "
-                    "with `--at`.",
-                    place=self.place,
-                ) from None
+                raise _applied(f"`{module}` is gone, and `{to}` is there", self.place) from None
             raise
 
     def _anchor(self, path: str) -> None:
@@ -295,13 +293,24 @@ def _check(targets: Targets, plan: Plan, tree: Tree, lines: Mapping[str, int]) -
         if old != new:
             _check_beside(new, after, holds, place)
     if all(old == new for old, new in targets.paths.items()):
-        raise Refusal(
-            "already-applied",
-            "Every module of the plan lies where it would move it.",
-            next_step="Nothing is left to do; to see what it did, name the commit before with "
-            "`--at`.",
-            place=plan.place(min(lines.values(), default=1)),
-        )
+        place = plan.place(min(lines.values(), default=1))
+        raise _applied("every module of it lies where it goes", place)
+
+
+def _refuse_rounds(targets: Targets, plan: Plan) -> None:
+    """Modules that change places: nothing in the tree would tell whether they have done so."""
+    for whole in targets.wholes:
+        seen, at = [whole.old], whole.new
+        while at in targets.renames and at not in seen:
+            seen.append(at)
+            at = targets.renames[at]
+        if at == whole.old and len(seen) > 1:
+            raise _clash(
+                f"`{'` -> `'.join([*seen, at])}` change places, and applied again the plan would "
+                "undo itself",
+                plan.place(whole.line),
+                "Move them in two plans, one after the other, by way of a third name.",
+            )
 
 
 def _is_blank(path: str, tree: Tree) -> bool:
@@ -321,10 +330,19 @@ def _check_beside(new: str, after: Set[str], holds: Set[str], place: Place) -> N
         raise _clash(f"`{new}` would share its name with a folder of modules", place)
 
 
-def _clash(cause: str, place: Place) -> Refusal:
+def _applied(cause: str, place: Place) -> Refusal:
+    return Refusal(
+        "already-applied",
+        f"The plan was already applied: {cause}.",
+        next_step="Nothing is left to do; to see what it did, name the commit before with `--at`.",
+        place=place,
+    )
+
+
+def _clash(cause: str, place: Place, next_step: str = "") -> Refusal:
     return Refusal(
         "clash",
         f"{cause}.",
-        next_step="Choose another place, or move what is there in the same plan.",
+        next_step=next_step or "Choose another place, or move what is there in the same plan.",
         place=place,
     )

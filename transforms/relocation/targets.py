@@ -12,6 +12,7 @@ from transforms.errors import Place, Refusal
 from transforms.names import Names
 from transforms.paths import ModuleName, contained
 from transforms.plan import Plan, Relocation
+from transforms.relocation.shims import moved_to
 from transforms.tree import Tree
 
 _SUFFIXES = (".py", ".pyi")
@@ -88,7 +89,7 @@ def find_targets(plan: Plan, tree: Tree, names: Names) -> Targets:
         if whole.folders is not None:
             targets.modules.update(_folders(whole, whole.folders[0]))
     _refuse_rounds(targets, plan)
-    _check(targets, plan, tree, {old: whole.line for old, whole in origins.items()})
+    _check(targets, plan, tree, names, {old: whole.line for old, whole in origins.items()})
     return targets
 
 
@@ -155,6 +156,7 @@ class _Finder:
 
     def _whole(self, module: ModuleName, to: ModuleName) -> Whole:
         path = self._path(module, to)
+        self._refuse_shim(path if path in self.tree.entries() else f"{path}/{_INIT}", to)
         if path not in self.tree.entries():  # the folder of a package
             return self._package(path, to)
         if not module.is_path and posixpath.basename(path) == _INIT:
@@ -183,6 +185,12 @@ class _Finder:
             if self._is_there(to):
                 raise _applied(f"`{module}` is gone, and `{to}` is there", self.place) from None
             raise
+
+    def _refuse_shim(self, path: str, to: ModuleName) -> None:
+        """What an earlier run left at the old path is not the module that moves."""
+        there = moved_to(self.tree.read(path)) if path in self.tree.entries() else None
+        if there is not None and there == (self.names.dotted(to.text) if to.is_path else to.text):
+            raise _applied(f"`{path}` stands for `{there}`", self.place)
 
     def _anchor(self, path: str) -> None:
         """Let the root be that of what moves, as for a module that is named by dots."""
@@ -271,7 +279,9 @@ def _without_suffix(path: str) -> str:
     return path[: path.rindex(".")] if path.endswith(_SUFFIXES) else path
 
 
-def _check(targets: Targets, plan: Plan, tree: Tree, lines: Mapping[str, int]) -> None:
+def _check(
+    targets: Targets, plan: Plan, tree: Tree, names: Names, lines: Mapping[str, int]
+) -> None:
     """Refuse what cannot lie where it is sent: taken, hidden, or where machines run things."""
     taken: dict[str, str] = {}
     entries = tree.entries()
@@ -285,7 +295,7 @@ def _check(targets: Targets, plan: Plan, tree: Tree, lines: Mapping[str, int]) -
         if new in taken:
             raise _clash(f"`{taken[new]}` and `{old}` would both become `{new}`", place)
         taken[new] = old
-        if new in entries and new not in targets.paths and not _is_blank(new, tree):
+        if new in entries and new not in targets.paths and not _gives_way(new, old, tree, names):
             raise _clash(f"`{new}` is there already", place)
         twin = folded.get(new.casefold(), new)
         if twin != new:
@@ -313,9 +323,12 @@ def _refuse_rounds(targets: Targets, plan: Plan) -> None:
             )
 
 
-def _is_blank(path: str, tree: Tree) -> bool:
-    """An empty `__init__.py` gives way to the module that takes its place."""
-    return posixpath.basename(path) == _INIT and not tree.read(path).strip()
+def _gives_way(path: str, old: str, tree: Tree, names: Names) -> bool:
+    """An empty `__init__.py` makes room, and so does what an earlier move left there for `old`."""
+    data = tree.read(path)
+    return (posixpath.basename(path) == _INIT and not data.strip()) or (
+        moved_to(data) == names.dotted(old)
+    )
 
 
 def _check_beside(new: str, after: Set[str], holds: Set[str], place: Place) -> None:

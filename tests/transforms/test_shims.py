@@ -14,7 +14,7 @@ from typing import ClassVar
 import pytest
 from mypy import api
 
-from tests.transforms.case import CASES, load_case, run_case
+from tests.transforms.case import CASES, Case, load_case, run_case
 from tests.transforms.test_whole_moves import moved
 from transforms.errors import Refusal
 from transforms.outcome import Outcome
@@ -40,13 +40,22 @@ def child(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def applied(case: Case, folder: Path) -> Path:
+    outcome = run_case(case)
+    assert isinstance(outcome, Outcome), outcome
+    files = {**case.before, **outcome.changes.after()}
+    return write({path: blob.data for path, blob in files.items() if blob is not None}, folder)
+
+
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    outcome = run_case(CASE)
-    assert isinstance(outcome, Outcome), outcome
-    folder = tmp_path_factory.mktemp("shop")
-    files = {**CASE.before, **outcome.changes.after()}
-    return write({path: blob.data for path, blob in files.items() if blob is not None}, folder)
+    return applied(CASE, tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    case = load_case(CASES / "source" / "old_names_warn.case")
+    return applied(case, tmp_path_factory.mktemp("shop"))
 
 
 USES = [
@@ -159,6 +168,38 @@ reveal_type(shop.pack.Core())
     assert notes == [*want, "shop.sales.pack.core.Core"], found + errors
     problems = [line for line in found.splitlines() if ": error:" in line]
     assert [line.partition(":")[0] for line in problems if "sales" not in line] == ["wrong.py"]
+
+
+class TestNamesThatLeaveAModule:
+    """`old = "warn"` of a `[[source]]`."""
+
+    def test_are_given_with_a_warning(self, left: Path) -> None:
+        (left / "user.py").write_text("from shop.orders import Money\nfrom shop.orders import *\n")
+        done = child(left, "-W", "always::DeprecationWarning", "user.py")
+        assert re.findall(r"user.py:(\d): DeprecationWarning: (.*)", done.stderr) == [
+            ("1", "`shop.orders.Money` is now `shop.money.Money`"),
+            ("2", "`shop.orders.Money` is now `shop.money.Money`"),
+            ("2", "`shop.orders.parse` is now `shop.parsing.parse`"),
+        ]
+
+    def test_what_is_used_there_and_what_is_not_there_warn_of_nothing(self, left: Path) -> None:
+        code = (
+            "import shop.orders as o\no.Used, o.Order\n"
+            "for name in ('_hidden', 'nothing', '__path__'):\n    assert not hasattr(o, name)\n"
+        )
+        done = child(left, "-W", "error", "-c", code)
+        assert (done.returncode, done.stderr) == (0, "")
+
+    def test_type_checkers_see_the_same_types(self, left: Path) -> None:
+        (left / "typed.py").write_text(
+            "from shop.orders import Money, parse\nreveal_type(Money())\nreveal_type(parse(''))\n"
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(left)
+            found, _, _ = api.run(["--strict", "--cache-dir", str(left / "cache"), "typed.py"])
+        notes = re.findall(r'note: Revealed type is "(?:builtins\.)?([\w.]+)"', found)
+        assert notes == ["shop.money.Money", "str"], found
+        assert ": error:" not in found
 
 
 class TestReexport:

@@ -17,6 +17,7 @@ from transforms.exports import dunder_all
 from transforms.import_sites import is_type_checking
 from transforms.mutations import is_main_guard
 from transforms.names import resolve_import
+from transforms.old_names import warn_lines
 
 _WIDTH = 88
 _HEADLINE = re.compile(rb'"""Moved to `([\w.]+)`\."""\r?\n')
@@ -260,17 +261,6 @@ def _getattr(offer: Offer, new: str, old: str) -> Iterator[str]:
         f'    return dir(__import__("importlib").import_module("{new}"))'
         if offer.is_open
         else "    return list(__all__)",
-    )
-
-
-def warn_lines(old: str, new: str) -> tuple[str, ...]:
-    """The call that warns whoever asks for a name: braces in `old` and `new` are filled in."""
-    return (
-        "warnings.warn(",
-        f'    f"`{old}` is now `{new}`",',
-        "    DeprecationWarning,",
-        "    stacklevel=2,",
-        ")",
     )
 
 

@@ -65,15 +65,9 @@ def read(reader: Reader) -> Plan:
 
 def _source(table: Reader) -> Source:
     table.only(
-        "module",
-        "path",
-        "imports_back",
-        "reexports",
-        "emptied",
-        "becomes",
-        "docstring_first",
+        "module", "path", "imports_back", "reexports", "emptied", "becomes", "docstring_first",
         "old",
-    )
+    )  # fmt: skip
     reexports: tuple[str, ...] | None
     if isinstance(table.data.get("reexports"), bool):
         reexports = None if table.data["reexports"] else ()

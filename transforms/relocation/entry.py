@@ -296,4 +296,13 @@ def relocate(plan: Plan, tree: Tree, formatters: Formatters) -> Relocation:
     return run
 
 
-__all__ = ["Relocation", "relocate"]
+def refuse_applied(plan: Plan, tree: Tree) -> None:
+    """Refuse a plan whose whole moves were made already; any other fault is not told here."""
+    try:
+        find_targets(plan, tree, Names(tree, plan.roots))
+    except Refusal as refusal:
+        if refusal.kind == "already-applied":
+            raise
+
+
+__all__ = ["Relocation", "refuse_applied", "relocate"]

@@ -81,6 +81,7 @@ class ImportEditor:
         self.sites = find_sites(module, package) if sites is None else sites
         self.shrink: dict[Site, Shrink] = {}
         self.default_shrink = Shrink.COLLAPSE
+        self.coming: dict[Site, str] = {}  # how `rename` will spell them
         self._changes: dict[Site, _Changes] = {}
         self._made: list[tuple[Site, _New]] = []  # new statements, and whose run they are in
         self._inserted: list[tuple[int, str, _New]] = []  # those above a comment: offset, indent
@@ -364,7 +365,7 @@ class ImportEditor:
 
     def _spelled(self, site: Site) -> str | None:
         changes = self._changes.get(site)
-        return changes.module if changes else None
+        return (changes.module if changes else None) or self.coming.get(site)
 
     # How it is written
 

@@ -2,8 +2,8 @@
 
 Git is run directly, not through GitPython: GitPython passes on every inherited variable (`GIT_DIR`,
 `GIT_INDEX_FILE`, `GIT_CONFIG_COUNT`, ...) with no way to unset one, runs `git version` as it is
-imported, and costs 0.14 s of start-up. Here nothing is written; `verify.scratch` writes, to a
-repository of its own.
+imported, and costs 0.14 s of start-up. Here nothing is written; `verify.scratch` writes, to
+a repository of its own.
 """
 
 from __future__ import annotations

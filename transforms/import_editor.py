@@ -299,8 +299,9 @@ class ImportEditor:
         return len(own) > 1 and all(len(s.names) == 1 for s in own)
 
     def _gives(self, site: Site, target: str) -> bool:
-        """Whether the statement, as changed so far, imports from `target`."""
-        return site.is_from and self.target_of(site) == target
+        """Whether the statement, as changed so far, imports from `target` and will go on to."""
+        leaves = site in self.coming and not self.is_sent(site)
+        return site.is_from and not leaves and self.target_of(site) == target
 
     def reaches(self, other: Site, site: Site) -> bool:
         """Whether a name imported at `other` is bound wherever it is at `site`.

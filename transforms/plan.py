@@ -1,7 +1,8 @@
 """What a plan is: data, with nothing in it that could run.
 
-Every path and dotted name in it is checked when it is read, by `transforms.plan_load`; what they
-mean in a tree is found later, by `transforms.names`. `docs/plans.md` is the reference for people.
+Every path and dotted name in it is checked when it is read, by `transforms.plan_load`; what
+they mean in a tree is found later, by `transforms.names`. `docs/plans.md` is the reference for
+people.
 """
 
 from __future__ import annotations

@@ -247,7 +247,7 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
     if found.opaque:
         return found.certificate()  # without every changed file, nothing else can be told
     try:
-        _judge(ours, theirs, rest if rest is not None else _Held(shared), found)
+        _judge(ours, theirs, rest if rest is not None else _Held(shared), found, (base, target))
     except RecursionError:
         found.unknown(min((*ours, *theirs)), 1, "a statement nests too deeply")
     return found.certificate()
@@ -284,7 +284,11 @@ def _file(
 
 
 def _judge(
-    ours: Mapping[str, Source], theirs: Mapping[str, Source], rest: Rest, found: Findings
+    ours: Mapping[str, Source],
+    theirs: Mapping[str, Source],
+    rest: Rest,
+    found: Findings,
+    files: tuple[Files, Files],
 ) -> None:
     cache: dict[str, bytes] = {}
 
@@ -309,7 +313,11 @@ def _judge(
     pairing = pair(ours, theirs, shapes)
     parsed: dict[str, Module | OpaqueError] = {}
     base = Side([*unchanged, *ours], ours, read, parsed, lambda path, index: (path, index))
-    target = Side([*unchanged, *theirs], theirs, read, parsed, pairing.key)
+    both = {*rest.paths()}
+    pairing.whole.add_folders(both.union(files[0]), both.union(files[1]))
+    called = pairing.whole.called
+    target = Side([*unchanged, *theirs], theirs, read, parsed, pairing.key, called)
+    pairing.whole.roots = base.starts
     judge = Judge(base, target, pairing, shapes, found)
     judge.run()
     for module in judge.new.values():
@@ -384,14 +392,16 @@ class _Comments:
         """Take out the comments that are the same in two files, at the same place."""
         twins: dict[str, list[Comment]] = defaultdict(list)
         for comment in come:
-            twins[comment[0]].append(comment)
+            for text in {comment[0], self.judge.whole.spelled(comment[0])}:
+                twins[text].append(comment)
         for comment in list(lost):
             for twin in twins[comment[0]]:
                 names = comment[2] & twin[2] if comment[2] else not twin[2]
                 if names and (comment[2] or self._placed(path, comment[1], other, twin[1])):
                     lost.remove(comment)
                     come.remove(twin)
-                    twins[comment[0]].remove(twin)
+                    for text in {twin[0], self.judge.whole.spelled(twin[0])}:
+                        twins[text].remove(twin)
                     break
 
     def _placed(self, path: str, line: int, other: str, twin: int) -> bool:

@@ -26,6 +26,7 @@ from verify.certificate.source import (
     is_text,
     only_imports,
 )
+from verify.certificate.whole import Whole, likely, verified
 
 if TYPE_CHECKING:
     from verify.certificate.resolve import Side
@@ -352,6 +353,7 @@ class Pairing:
     copies: dict[Place, Place] = field(default_factory=dict)  # target -> base
     removed: list[Place] = field(default_factory=list)
     added: list[Place] = field(default_factory=list)
+    whole: Whole = field(default_factory=lambda: Whole({}))
 
     def key(self, path: str, index: int) -> Place:
         """Name a statement of the target after the base's, or by itself."""
@@ -381,6 +383,8 @@ class _Matcher:
         self.found = Pairing()
         self.ours, self.theirs = self._open(base), self._open(target)
         self.flow: Counter[tuple[str, str]] = Counter()  # how much went from which file to which
+        self.homes = likely(base, target)
+        self.left = set(self.homes.values()) & target.keys()  # another file stands in its place
 
     @staticmethod
     def _open(side: Sources) -> dict[Place, Unit]:
@@ -404,6 +408,10 @@ class _Matcher:
     def kind(self, _: Source, unit: Unit) -> object:
         return type(unit.node)
 
+    def home(self, path: str) -> str:
+        """Give the file of the base that one of the target is, perhaps at another path."""
+        return self.homes.get(path, f"+{path}" if path in self.left else path)
+
     def match(
         self, describe: Callable[[Source, Unit], object], *, here: bool
     ) -> list[tuple[Place, Place]]:
@@ -414,7 +422,8 @@ class _Matcher:
             for place, unit in opened.items():
                 word = describe(side[place[0]], unit)
                 if word is not None:
-                    group[(place[0], word) if here else word].append(place)
+                    home = place[0] if side is self.base else self.home(place[0])
+                    group[(home, word) if here else word].append(place)
         made: list[tuple[Place, Place]] = []
         unclear: list[tuple[list[Place], list[Place]]] = []
         for word, ours in groups[0].items():
@@ -454,6 +463,8 @@ class _Matcher:
         edited += self.match(self.kind, here=True)  # by order, to show what changed within
         self.found.edited = {theirs for _, theirs in edited}
         self.found.removed, self.found.added = list(self.ours), list(self.theirs)
+        whole = verified(self.homes, self.found.pairs, self.left)
+        self.found.whole = Whole(whole, self.left & set(whole.values()))
         return self.found
 
     def copies(self) -> None:

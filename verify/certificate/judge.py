@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from posixpath import dirname
 from typing import TYPE_CHECKING, NamedTuple
 
 from verify.certificate.conserve import (
@@ -33,7 +34,8 @@ from verify.certificate.names import (
     logger_name,
     words,
 )
-from verify.certificate.resolve import CHECKING, Look, Side
+from verify.certificate.place import CLIMBING, Use, own_place
+from verify.certificate.resolve import CHECKING, Look, Side, What
 from verify.certificate.source import Import, Module, Source, Unit, is_text
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ _FRAMES = re.compile(
 )
 _NAMESPACES = {"globals", "vars", "dir", "locals"}
 _SHARED = re.compile(r"logging\.getLogger|typing(_extensions)?\.(TypeVar|ParamSpec|TypeVarTuple)")
+_QUOTED = re.compile("[a-zA-Z]{0,2}[\"']")
 _WHY = {"changed": "was changed", "removed": "is gone", "added": "is new"}
 
 
@@ -83,9 +86,14 @@ class Judge:
         self.sources: dict[str, set[str]] = defaultdict(set)  # where a file's statements were
         for old, _, new, _ in self.pairs:
             self.sources[new.path].add(old.path)
+        self.whole = pairing.whole
+        self.moved = {self.old[old]: self.new[new] for new, old in self.whole.paths.items()}
+        for old_module, new_module in self.moved.items():
+            self.sources[new_module.path].add(old_module.path)
         self._facts: dict[tuple[int, int, bool], Facts] = {}
         self._edits: dict[Place, list[set[int]]] = {}  # lines that an edit changed, by side
         self._differing: dict[tuple[str, str], frozenset[str]] = {}
+        self._gone = set(self.whole.called.values())
         self.frozen: set[tuple[Place, str]] = set()  # read anew each time before, or once
 
     def run(self) -> None:
@@ -104,7 +112,11 @@ class Judge:
             self._copy(self.old[ours[0]], ours[1], self.new[theirs[0]], theirs[1])
         fresh = {module.stem: module for module in self.new.values()}
         for stem in sorted({*self.stems, *fresh}):
-            self._imports(self.stems.get(stem), fresh.get(stem))
+            old, new = self.stems.get(stem), fresh.get(stem)
+            if new is not None and new.path in self.whole.paths:
+                self._imports(self.old[self.whole.paths[new.path]], new)
+            elif new is not None or old not in self.moved:
+                self._imports(old, new)
 
     # --- what others ask as well ---
 
@@ -171,9 +183,12 @@ class Judge:
             self._edited(old, before, new, after)
         elif before.text != after.text:
             self.found.counts["relaid"] += 1
-        if is_text(after.node) and (moved or before.index != after.index):
+        whole = self.moved.get(old) is new
+        if is_text(after.node) and ((moved and not whole) or before.index != after.index):
             if 0 in {before.index, after.index}:
                 self.found.observe(new.path, after.first, "docstring", "a module's docstring moved")
+        if whole:
+            self._placed(old, new, after)
         if moved:
             self._moved(old, before, new, after)
         elif before.text == after.text and not words(before.text) & self.differing(old, new):
@@ -191,29 +206,68 @@ class Judge:
     def _moved(self, old: Module, before: Unit, new: Module, after: Unit) -> None:
         symbol = name_of(after) or type(after.node).__name__
         self.found.move("moved", symbol, old.path, before.first, new.path, after.first)
-        if hasattr(after.node, "decorator_list"):
+        if hasattr(after.node, "decorator_list") and old.stem != new.stem:
             text = f"{symbol}.__module__ names its new module, and so do pickles of it"
             self.found.observe(new.path, after.first, "module", text)
             for name in map(last_name, after.node.decorator_list):
                 if not HARMLESS.fullmatch(name):
                     text = f"{symbol} is now handed to `{name}` from its new module"
                     self.found.observe(new.path, after.first, "registry", text)
-        theirs = self.facts(new, after)
+        theirs, whole = self.facts(new, after), self.moved.get(old) is new
         for ref in theirs.refs:
             for what, rest in self.target.resolve(new, ref).whats:
                 dotted = ".".join([str(what[1]), *rest])
+                if whole and dotted.partition(".")[0] == "builtins":
+                    continue  # its names went along
                 if what[0] in {"ext", "def"} and _FRAMES.match(dotted):
                     why = f"{'.'.join((ref.name, *ref.attrs))} sees where it stands"
                     self.residual("target", new.source, ref.line, "sensitive", why)
         for maker, call, when in theirs.calls:
             name = last_name(call)
-            if logger_name(maker, call) is not None:
+            if logger_name(maker, call) is not None and old.stem != new.stem:
                 text = "a logger is named after its new module"
                 self.found.observe(new.path, call.lineno, "logger", text)
+            elif whole:
+                continue
             elif maker and not maker.attrs and name in _NAMESPACES and not call.args:
                 if name == "globals" or when == NOW:
                     why = f"{name}() sees where it stands"
                     self.residual("target", new.source, call.lineno, "sensitive", why)
+
+    def _placed(self, old: Module, new: Module, after: Unit) -> None:
+        """Look at what the code of a module that moved whole makes of its own place."""
+        if old.stem == new.stem or "__" not in after.text:
+            return
+        exempt = {logger_name(ref, call) for ref, call, _ in self.facts(new, after).calls}
+        for use in own_place(after.node):
+            if id(use.node) in exempt or (
+                use.name == "__file__" and self._along(old, new, after, use)
+            ):
+                continue
+            now, was = (m.stem.replace("/", ".") for m in (new, old))
+            said = f"`{use.name}` is handed on, and names {now} now; it was {was}"
+            if use.name != "__file__" and use.handed:
+                self.found.observe(new.path, use.node.lineno, "name", said)
+            elif use.name != "__name__" or not use.main:
+                why = f"{use.name} is that of {now} now; it was that of {was}"
+                self.residual("target", new.source, use.node.lineno, "binding", why)
+
+    def _along(self, old: Module, new: Module, after: Unit, use: Use) -> bool:
+        """Tell whether what is found from a module's path went along: its folder moved whole."""
+        folders = [new.path, old.path]
+        for _ in range(use.climbs + self._climbs_on(use, after)):
+            folders = [dirname(folder) for folder in folders]
+        return use.climbs > 0 and self.whole.folders.get(folders[0]) == folders[1]
+
+    def _climbs_on(self, use: Use, after: Unit) -> int:
+        """Count at most how far up the paths are followed that a statement gives a name to."""
+        own = len(CLIMBING.findall(after.text))
+        count = 0 if own == use.climbs else own
+        for module in self.new.values() if use.kept else ():
+            for unit in module.source.units:
+                if unit is not after and words(unit.text) & use.kept:
+                    count += len(CLIMBING.findall(unit.text))
+        return count
 
     def _references(
         self, old: Module, before: Unit, new: Module, after: Unit, *, deep: bool
@@ -260,9 +314,10 @@ class Judge:
         ours, theirs = self._chains(self.base, old, before), self._chains(self.target, new, after)
 
         def same(left: Piece, right: Piece) -> bool:
+            prose = right.node is not None and is_text(right.node)
             one, other = list(folded(left, ours)), list(folded(right, theirs))
             return len(one) == len(other) and all(
-                a == b or (isinstance(a, str) and isinstance(b, str) and self._string(a, b))
+                a == b or (isinstance(a, str) and isinstance(b, str) and self._string(a, b, prose))
                 for a, b in zip(one, other, strict=True)
             )
 
@@ -282,15 +337,24 @@ class Judge:
             limit = unit.index if ref.when == NOW else None
             meaning = side.resolve(module, ref, limit=limit, deep=True)
             rest = {len(rest) for _, rest in meaning.whats}
-            if {what[0] for what, _ in meaning.whats} == {"def"} and len(rest) == 1:
+            known = all(what[0] == "def" or self._went(what) for what, _ in meaning.whats)
+            if known and len(rest) == 1:
                 names = (ref.name, *ref.attrs[: len(ref.attrs) - rest.pop()])
                 start = module.source.offset(ref.line, ref.column)
                 chain = tuple(".".join(names).replace(".", " . ").split())
                 found[start] = (chain, frozenset(what for what, _ in meaning.whats))
         return found
 
-    def _string(self, one: str, other: str) -> bool:
-        """Tell whether two string tokens differ only in the paths of moved symbols."""
+    def _went(self, what: What) -> bool:
+        """Tell whether a meaning is a module that moved whole."""
+        return what[0] == "mod" and what[1] in self._gone
+
+    def _string(self, one: str, other: str, prose: bool) -> bool:
+        """Tell whether two strings, or comments, differ only in the paths of what moved."""
+        comment = one.lstrip("\n").startswith("#")
+        if comment or _QUOTED.match(one):
+            if self.whole.same(one, other, prose=prose or comment):
+                return True
         if one[:1] not in {'"', "'"} or _DOTTED.sub("", one) != _DOTTED.sub("", other):
             return False
         for a, b in zip(_DOTTED.findall(one), _DOTTED.findall(other), strict=True):

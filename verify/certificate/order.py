@@ -62,7 +62,7 @@ class Order:
             faults |= {fault[2:] for fault in _Run(self, self.judge.base, self.old, stem).faults}
         for stem in self.new:
             for module, line, *what in _Run(self, self.judge.target, self.new, stem).faults:
-                if tuple(what) not in faults:
+                if (self.judge.target.called(what[0]), what[1]) not in faults:
                     why = f"{what[1]} is not bound yet: {what[0].replace('/', '.')} is being loaded"
                     self.judge.residual("target", self.new[module].source, line, "cycle", why)
         for new in self.judge.new.values():
@@ -112,6 +112,8 @@ class Order:
         }
         acting = {place for place in kept if self.acts(base, old, old.source.units[place[1]])}
         entries = [old.stem] if old.stem in self.new else self._importers(old.stem)
+        if old in self.judge.moved:
+            entries = [self.judge.moved[old].stem, *(e for e in entries if e != old.stem)]
         for entry in entries if acting else ():
             done: list[Place] = []
             top = (old.path, -1)
@@ -133,7 +135,7 @@ class Order:
                     if not self._defines(old.source.units[place[1]].node):
                         why = f"the import of {name} stood on the other side of this"
                         self._note(*kept[place], why)
-        for place in sorted(acting):
+        for place in sorted(acting) if old not in self.judge.moved else ():
             new, after = kept[place]
             if new.path != old.path and new.stem in self.old:
                 known = place in _Run(self, base, self.old, new.stem).trace
@@ -429,6 +431,7 @@ def cycles(judge: Judge) -> None:
             flow[stem][old.stem] += 1
     fresh = {module.stem for module in judge.new.values()}
     home = {s: min(c, key=lambda o: (-c[o], o)) for s, c in flow.items() if s in fresh}
+    home.update({new.stem: old.stem for old, new in judge.moved.items() if new.stem != old.stem})
     known = {(m.stem, stem) for m in judge.old.values() for stem, _ in judge.base.edges(m)}
     for module in judge.new.values():
         for stem, line in sorted(judge.target.edges(module)):

@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from posixpath import dirname
 from unicodedata import is_normalized, normalize
 
 from verify.certificate.judge import Judge
@@ -94,6 +95,7 @@ class Reach:
         self.fresh = {module.stem: module for module in judge.new.values()}
         self.lost: dict[str, set[str]] = defaultdict(set)  # by module: gone or something else now
         self.gained: dict[str, set[str]] = defaultdict(set)  # what a star import brings as well now
+        self.settled: set[str] = set()  # modules that moved with every name that they had
         self.watched: dict[str, set[str]] = defaultdict(set)  # what moved code read there or is
 
     def run(self) -> None:
@@ -119,9 +121,15 @@ class Reach:
                 names = {r.name for r in refs if not r.local and r.name in old.names}
                 self.watched[old.stem] |= names | {s.name for s in old.in_unit(before)}
                 self._pytest(old, before, new)
+        whole = {path for pair in self.judge.whole.paths.items() for path in pair}
         for (path, _), name in self.judge.frozen:
             self.watched[stem_of(path)].add(name)
-        self.stirred = moved | (self.judge.old.keys() ^ self.judge.new.keys())
+        self.stirred = (moved | (self.judge.old.keys() ^ self.judge.new.keys())) - whole
+        for old, new in self.judge.moved.items():
+            if self.judge.differing(old, new):
+                self.stirred |= {old.path, new.path}
+            else:
+                self.settled |= {old.stem, new.stem}
         for old in self.judge.old.values():
             twin = self.fresh.get(old.stem)
             differing = frozenset(old.names) if twin is None else self.judge.differing(old, twin)
@@ -131,7 +139,7 @@ class Reach:
                         self.lost[old.stem].add(name)
                 elif twin is not None and name in (self.target.exported(old.stem) or {name}):
                     self.gained[old.stem].add(name)
-            if differing:
+            if differing and old not in self.judge.moved:
                 self.stirred.add(old.path)
             if not self.target.exists(old.stem):
                 parent, _, tail = old.stem.rpartition("/")
@@ -143,7 +151,9 @@ class Reach:
         for site in old.in_unit(before) if _collects(old.path) else ():
             kept = twin is not None and self.judge.same(old, twin, site.name, hint=False)
             placed = _is_fixture(old, site.name) or site.name.startswith("pytest_")
-            lost = placed and not _sees(old.path, new.path)
+            folders = self.judge.whole.folders
+            along = folders.get(dirname(new.path), "") == dirname(old.path)
+            lost = placed and not along and not _sees(old.path, new.path)
             lost |= site.name.lower().startswith("test") and not _collects(new.path)
             if lost and not kept:
                 why = f"pytest no longer finds {site.name} where it did"
@@ -327,7 +337,11 @@ class Reach:
     def _leads(side: Side, module: Module, name: str, stems: Mapping[str, object]) -> bool:
         """Tell whether a name of a file may be one of these modules."""
         looks = (side.lookup(module, name, Look(hint)).whats for hint in (False, True))
-        return any(what[0] == "mod" and what[1] in stems for whats in looks for what, _ in whats)
+        return any(
+            what[0] == "mod" and side.place(what[1]) in stems
+            for whats in looks
+            for what, _ in whats
+        )
 
     @staticmethod
     def _names(module: Module, call: ast.Call) -> list[str]:
@@ -410,7 +424,7 @@ class Reach:
         for unit in units:
             if named is None or told or words(unit.text) & spelled:
                 found = self.judge.facts(module, unit)
-                for line, why in _hidden(side, module, found, named, told):
+                for line, why in _hidden(side, module, found, named, told, self.settled):
                     self.found.unknown(module.path, line, why)
 
     def _dynamic(self, module: Module) -> None:
@@ -464,11 +478,17 @@ def _sees(path: str, home: str) -> bool:
 
 
 def _hidden(
-    side: Side, module: Module, found: Facts, named: set[str] | None, told: bool
+    side: Side,
+    module: Module,
+    found: Facts,
+    named: set[str] | None,
+    told: bool,
+    settled: set[str],
 ) -> Iterator[tuple[int, str]]:
     """List the dynamic code of a statement: all, or what has to do with the modules `named`.
 
-    `told` says that the file's strings speak of what these modules lost.
+    `told` says that the file's strings speak of what these modules lost, and `settled` are modules
+    that have all their names, wherever they stand.
     """
     tails = {stem.rpartition("/")[2] for stem in named or ()}
     calls = {id(call.func): call for _, call, _ in found.calls}
@@ -496,5 +516,5 @@ def _hidden(
         elif last in {"getattr", "setattr", "delattr", "vars"} and plain[1:2] != [True] and call:
             refs = [r for r in found.refs if call.args and r.node is call.args[0]]
             stems = {stem for r in refs for stem in side.modules(module, r)}
-            if stems if named is None else stems & named:
+            if stems - settled if named is None else (stems & named) - settled:
                 yield ref.line, f"`{last}` reaches any name of a module"

@@ -34,7 +34,12 @@ _SPECIAL = {
     *("__name__", "__file__", "__package__", "__spec__", "__path__", "__loader__", "__doc__"),
     *("__dict__", "__annotations__", "__builtins__", "__cached__", "__module__"),
 }
+# Of these, what a module has wherever it stands; `__file__` is looked at where it is used.
+_GOES_ALONG = {"__path__", "__dict__", "__annotations__", "__builtins__", "__file__"}
 CHECKING = {"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"}
+
+
+_AS_IT_IS: Mapping[str, str] = {}
 
 
 class Look(NamedTuple):
@@ -119,8 +124,8 @@ def _either(meanings: list[Meaning]) -> Meaning:
 class Side:
     """One tree: its modules, and what names mean in them.
 
-    `read` gives unchanged files, `parsed` keeps what became of them for both trees, and `key`
-    names the statements of changed ones.
+    `read` gives unchanged files, `parsed` keeps what became of them for both trees, `key` names
+    the statements of changed ones, and `called` the modules that had another stem.
     """
 
     def __init__(
@@ -130,8 +135,10 @@ class Side:
         read: Callable[[Iterable[str]], Mapping[str, bytes]],
         parsed: dict[str, Module | OpaqueError],
         key: Callable[[str, int], Key],
+        called: Mapping[str, str] = _AS_IT_IS,
     ) -> None:
         self._read, self._parsed, self._key = read, parsed, key
+        self._called, self._places = called, {name: stem for stem, name in called.items()}
         self.files: dict[str, str] = {}
         self._folders: set[str] = set()
         self._tops: dict[str, set[str]] = defaultdict(set)
@@ -168,6 +175,18 @@ class Side:
                 self._tops[parts[depth]].add(folder)
 
     # --- modules ---
+
+    def called(self, stem: str) -> str:
+        """Give the name that a module has in both trees: its stem in the base."""
+        return self._called.get(stem, stem)
+
+    def starts(self, folder: str) -> bool:
+        """Tell whether absolute imports may start from a folder."""
+        return not folder or any(folder in roots for roots in self._tops.values())
+
+    def place(self, name: str) -> str:
+        """Give the stem of a module by its name."""
+        return self._places.get(name, name)
 
     def exists(self, stem: str) -> bool:
         """Tell whether a module, a package or a folder of modules has this stem."""
@@ -238,7 +257,7 @@ class Side:
         here = (module.stem, name)
         if here in seen:
             self._cycles += 1
-            return _one("cycle", *here)
+            return _one("cycle", self.called(module.stem), name)
         seen |= {here}
         found: list[Alternative] = []
         snapshot = 0
@@ -266,9 +285,20 @@ class Side:
         if name not in _SPECIAL:
             kind = "builtin" if name in _BUILTINS else "free"
             return _one(kind, name, self.outside_stars(module))
-        texts = [unit for unit in module.source.units[:1] if is_text(unit.node)]
-        special = {"__name__": module.stem, "__doc__": self.key(module, 0) if texts else None}
-        return _one("special", name, special.get(name, (module.stem, module.package)))
+        return _one("special", name, self._own(module, name))
+
+    def _own(self, module: Module, name: str) -> Any:
+        """Tell what Python itself gives a module under a name, alike in both trees."""
+        stem = self.called(module.stem)
+        if name == "__doc__":
+            texts = [unit for unit in module.source.units[:1] if is_text(unit.node)]
+            return self.key(module, 0) if texts else None
+        if name == "__name__":
+            return stem
+        if name == "__package__":
+            home = module.stem if module.package else module.stem.rpartition("/")[0]
+            return (stem, module.package, self.called(home))
+        return (stem if name in _GOES_ALONG else module.stem, module.package)
 
     def starred(self, module: Module, hint: bool = True) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """List the modules of the tree that a module imports a star from, with conditions."""
@@ -316,7 +346,7 @@ class Side:
             outside = "." * item.level + dotted + (f".{item.member}" if item.member else "")
             return _one("missing" if item.level else "ext", outside)
         if item.member is None:
-            return _either([_one("mod", stem) for stem in stems])
+            return _either([_one("mod", self.called(stem)) for stem in stems])
         look = look._replace(limit=None)
         return _either([self._attribute(stem, item.member, look, seen) for stem in stems])
 
@@ -326,17 +356,17 @@ class Side:
         if not look.deep and stem in self.files and not self.is_changed(stem):
             data = self._read([self.files[stem]]).get(self.files[stem], b"*")
             if self.exists(inner) and name.encode() not in data and b"*" not in data:
-                return _one("mod", inner)
-            return _one("at", stem, name)
+                return _one("mod", self.called(inner))
+            return _one("at", self.called(stem), name)
         module = self.module(stem)
         meaning = self._lookup(module, name, look, seen) if module is not None else None
         if meaning is not None and meaning.sure:
             return meaning
         if self.exists(inner):
-            return _one("mod", inner)
+            return _one("mod", self.called(inner))
         outside = meaning.alternatives[0].what[2] if meaning is not None else ()
         kind = "dynamic" if module is not None and "__getattr__" in module.names else "missing"
-        return _one(kind, stem, name, *outside)
+        return _one(kind, self.called(stem), name, *outside)
 
     def resolve(
         self, module: Module, ref: Ref, *, limit: int | None = None, deep: bool = False
@@ -355,7 +385,7 @@ class Side:
         """Give the modules of the tree that a reference names."""
         for what, rest in self.resolve(module, ref).whats:
             if what[0] == "mod" and not rest:
-                yield what[1]
+                yield self.place(what[1])
 
     def _descend(self, start: Meaning, attrs: tuple[str, ...], look: Look) -> Meaning:
         ends: list[Alternative] = []
@@ -365,7 +395,7 @@ class Side:
                 ends.append(alternative._replace(rest=attrs))
                 continue
             inner = look._replace(limit=None)
-            found = self._attribute(alternative.what[1], attrs[0], inner, frozenset())
+            found = self._attribute(self.place(alternative.what[1]), attrs[0], inner, frozenset())
             end = self._descend(found, attrs[1:], look)
             snapshot = end.snapshot
             ends.extend(a.under(alternative.guards) for a in end.alternatives)

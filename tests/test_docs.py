@@ -34,7 +34,7 @@ from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.formatters.versions import PROJECTS, known, order
-from transforms.plan import parse_plan
+from transforms.plan_load import parse_plan
 from transforms.schema import Reader
 from verify import cli, release
 from verify.report import to_text

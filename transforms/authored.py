@@ -6,7 +6,8 @@ from transforms.automatic import refuse_automatic
 from transforms.changes import Blob
 from transforms.errors import Place, Refusal
 from transforms.names import Names
-from transforms.plan import AuthoredFile, ModuleName, Plan
+from transforms.paths import ModuleName
+from transforms.plan import AuthoredFile, Plan
 from transforms.tree import Tree
 
 _REGULAR, _EXECUTABLE = 0o100644, 0o100755

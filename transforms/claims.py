@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterable
 
 from transforms.copies import refuse_copy
-from transforms.errors import Refusal, nearest
-from transforms.move import Group, Move, SourceState, already_applied
+from transforms.errors import Place, Refusal, nearest
+from transforms.move import Group, Move, SourceState
 from transforms.symbols import is_string
 
 # Names that mean something to the import system in the module that binds them.
@@ -206,6 +206,16 @@ def _is_free(name: str, index: int, group: Group) -> bool:
     elsewhere = [i for i in range(len(source.symbols.statements)) if i != index]
     return source.symbols.defined.get(name) == [index] and name not in source.symbols.uses(
         elsewhere
+    )
+
+
+def already_applied(cause: str, place: Place) -> Refusal:
+    """The refusal of a plan whose symbols are where it would move them."""
+    return Refusal(
+        "already-applied",
+        f"The plan was already applied: {cause}.",
+        next_step="Nothing is left to do; to see what it did, name the commit before with `--at`.",
+        place=place,
     )
 
 

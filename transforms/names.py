@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from transforms.errors import Place, Refusal, nearest
-from transforms.paths import to_bytes
-from transforms.plan import ModuleName
+from transforms.paths import ModuleName, to_bytes
 from transforms.tree import Tree
 
 SUFFIXES = (".py", ".pyi")

@@ -3,55 +3,57 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, MutableMapping
 
-from transforms.changes import Blob
+from transforms.changes import REGULAR, Blob
 from transforms.document import Document, Wanted
 from transforms.edits import Block
 from transforms.errors import Refusal
 from transforms.imports import ImportedName
+from transforms.move import Move
 from transforms.moved_text import with_newlines
 from transforms.names import Located, relative_name
 from transforms.plan import Package
 
-if TYPE_CHECKING:
-    from transforms.engine import _Engine
 
+def export_names(
+    package: Package, move: Move, after: MutableMapping[str, Blob | None], *, sorter: bool
+) -> str | None:
+    """Make a package's `__init__` export the names; it is created in `after` if there is none.
 
-def export_names(package: Package, engine: _Engine) -> None:
-    """Make a package's `__init__` export the names; it is created if there is none."""
-    place = engine.plan.place(package.line)
-    located = engine.names.locate_new(package.module, place, package=True)
-    homes = {name: _home(name, located, engine, package) for name in package.exports}
-    if located.path in engine.tree.entries():
-        _extend(engine.open(located.path), located, homes, package)
-        return
-    style = engine.move.sources[0].document.style
-    made = engine.after.get(located.path)  # it may be a new destination, too
-    newline = engine.move.sources[0].document.module.newline
+    Gives the dotted name of a package that was created.
+    """
+    place = move.plan.place(package.line)
+    located = move.names.locate_new(package.module, place, package=True)
+    homes = {name: _home(name, located, move, package) for name in package.exports}
+    if located.exists:
+        _extend(move.open_document(located.path), located, homes, package)
+        return None
+    style = move.sources[0].document.style
+    made = after.get(located.path)  # it may be a new destination, too
+    newline = move.sources[0].document.module.newline
     data = with_newlines(_fresh(homes, package), newline).encode() if made is None else made.data
-    document = Document(located.path, data, located.dotted, sorter=engine.sorter, style=style)
+    document = Document(located.path, data, located.dotted, sorter=sorter, style=style)
     if made is None:
         top = located.dotted.partition(".")[0]
-        relative = any(s.document.spells_relatively(top) for s in engine.move.sources)
+        relative = any(s.document.spells_relatively(top) for s in move.sources)
         _import(document, located, homes, relative=relative)
     else:
         _extend(document, located, homes, package)
-    engine.after[located.path] = Blob(document.finish(), 0o100644)
-    engine.created.setdefault(located.dotted, engine.move.sources[0].located.dotted)
+    after[located.path] = Blob(document.finish(), REGULAR)
+    return located.dotted
 
 
-def _home(name: str, located: Located, engine: _Engine, package: Package) -> str:
-    for source in engine.move.sources:
-        home = engine.move.home(source.located.dotted, name)
+def _home(name: str, located: Located, move: Move, package: Package) -> str:
+    for source in move.sources:
+        home = move.home(source.located.dotted, name)
         if home is not None:
             return home
     raise Refusal(
         "unknown-symbol",
         f"`{located.dotted}` is to export `{name}`, which the plan does not move.",
         next_step="Export moved symbols only; other lines of an `__init__` are authored.",
-        place=engine.plan.place(package.line),
+        place=move.plan.place(package.line),
     )
 
 

@@ -1,13 +1,15 @@
 """Paths inside a tree: which are safe to write, in what order git keeps them, how git quotes them.
 
 A path is text with `/` between its segments. Bytes that are not UTF-8 are kept by surrogate
-escapes, under every locale: a path is turned to bytes by `to_bytes` and by nothing else.
+escapes, under every locale: a path is turned to bytes by `to_bytes` and by nothing else. What names
+a module, by its path or by its dotted name, is here too.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 
 from transforms.errors import Place, Refusal
 
@@ -18,6 +20,22 @@ _REPOSITORY_NAMES = frozenset({".git", "git~1"})
 _UNPRINTABLE_CATEGORIES = frozenset({"Cc", "Cf", "Zl", "Zp"})
 
 _ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ModuleName:
+    """A module as a plan names it: by path (`a/b.py`) or by dotted name (`a.b`)."""
+
+    text: str
+    is_path: bool
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def looks_like_path(text: str) -> bool:
+    """Whether a value that may be a path or a dotted name is a path."""
+    return "/" in text or text.endswith((".py", ".pyi"))
 
 
 def to_bytes(path: str) -> bytes:

@@ -50,7 +50,7 @@ def _own_module(group: Group, index: int) -> Iterator[Note]:
             yield _note(
                 source, "own module", reference.node, f"`{name}()` holds other names there."
             )
-        elif name == "__name__" and _finds_by_name(reference):
+        elif name == "__name__" and looks_up_by_name(reference):
             yield _note(
                 source,
                 "own module",
@@ -66,7 +66,7 @@ def _is_bare_call(reference: Reference) -> bool:
     )
 
 
-def _finds_by_name(reference: Reference) -> bool:
+def looks_up_by_name(reference: Reference) -> bool:
     """`sys.modules[__name__]`, `importlib.resources.files(__name__)` and the like."""
     for node in ast.walk(reference.statement):
         if isinstance(node, ast.Subscript) and node.slice is reference.node:

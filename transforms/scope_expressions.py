@@ -59,15 +59,6 @@ class TypePlace(NamedTuple):
     statement: ast.stmt
 
 
-class TypeComment(NamedTuple):
-    """A `# type:` comment that the parser attached to a statement or an argument."""
-
-    node: ast.stmt | ast.arg
-    text: str
-    context: Context
-    statement: ast.stmt
-
-
 class Task(NamedTuple):
     """A scope that waits to be walked."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from transforms.changes import EXECUTABLE, REGULAR
 from transforms.errors import Refusal
 from transforms.paths import to_bytes
-from transforms.plan import parse_plan
+from transforms.plan_load import parse_plan
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate
 from verify.certifying import certify_commits

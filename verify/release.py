@@ -24,7 +24,8 @@ from transforms.formatters import repository_formatters
 from transforms.names import resolve_import
 from transforms.outcome import Outcome
 from transforms.parsing import parse
-from transforms.plan import Plan, load_plan
+from transforms.plan import Plan
+from transforms.plan_load import load_plan
 from transforms.tree import OverlayTree, Tree, WheelTree, open_tree
 from verify import console
 from verify.apply_report import Applied, applied

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from transforms import plan as plans
 from transforms.changes import EXECUTABLE, REGULAR
-from transforms.plan import load_plan
+from transforms.plan_load import load_plan
 from transforms.tree import GitTree, WheelTree
 from verify.release import PLAN, SAME_AS_NEXT, SETTINGS
 from verify.wheels import AFTER, BEFORE, fetch_wheel

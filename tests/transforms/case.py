@@ -28,7 +28,7 @@ from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.outcome import Outcome
-from transforms.plan import parse_plan
+from transforms.plan_load import parse_plan
 from transforms.tree import Tree
 
 _SECTION = re.compile(r"=== (plan|before|after|deleted|refused|notes|edits)(?: (.*))?\Z")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tests.transforms.case import MemoryTree
 from transforms.changes import EXECUTABLE, REGULAR, Blob
 from transforms.engine import apply
-from transforms.plan import parse_plan
+from transforms.plan_load import parse_plan
 
 PLAN = """\
 format = 1

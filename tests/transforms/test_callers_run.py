@@ -11,7 +11,7 @@ from transforms.changes import REGULAR, Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.outcome import Outcome
-from transforms.plan import parse_plan
+from transforms.plan_load import parse_plan
 
 # Notes that say: a global that is replaced from outside may be seen by fewer than before.
 _REPLACED = {

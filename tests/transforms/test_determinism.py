@@ -28,7 +28,7 @@ from transforms import plan as plans
 from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.plan import parse_plan
+from transforms.plan_load import parse_plan
 
 if sys.version_info >= (3, 11):
     import tomllib

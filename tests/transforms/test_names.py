@@ -12,8 +12,7 @@ from tests.transforms.case import MemoryTree
 from transforms.changes import Blob
 from transforms.errors import Place, Refusal
 from transforms.names import Located, Names, relative_name, resolve_import
-from transforms.paths import from_bytes
-from transforms.plan import ModuleName
+from transforms.paths import ModuleName, from_bytes
 
 PLACE = Place("move.toml", 3)
 

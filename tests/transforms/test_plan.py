@@ -12,20 +12,17 @@ from hypothesis import strategies as st
 
 from transforms import plan as plans
 from transforms.errors import Refusal
+from transforms.paths import ModuleName
 from transforms.plan import (
-    MAX_PLAN_BYTES,
     AuthoredEdit,
     AuthoredFile,
     Destination,
-    ModuleName,
     Package,
     Plan,
     ShrinkRule,
     Source,
-    dump_plan,
-    load_plan,
-    parse_plan,
 )
+from transforms.plan_load import MAX_PLAN_BYTES, dump_plan, load_plan, parse_plan
 
 PLANS = sorted((Path(plans.__file__).parent / "plans").rglob("*.toml"))
 

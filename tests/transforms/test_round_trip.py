@@ -14,7 +14,7 @@ from transforms.edits import Edits
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.module import Module
-from transforms.plan import parse_plan
+from transforms.plan_load import parse_plan
 
 MODULES = ("abc", "json", "os", "re", "string")
 HEAD = 'format = 1\nformatters = "none"\n'

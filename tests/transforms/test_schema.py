@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from tests.transforms.test_plan import PLANS, random_plans
-from transforms.plan import Plan, dump_plan, parse_plan
+from transforms.plan import Plan
+from transforms.plan_load import dump_plan, parse_plan
 from transforms.schema import MOST_DOTS, clipped, deepest_key, locate_keys
 
 LOCATED = {

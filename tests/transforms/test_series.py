@@ -22,7 +22,7 @@ from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.formatters import repository_formatters
 from transforms.outcome import Outcome
-from transforms.plan import load_plan
+from transforms.plan_load import load_plan
 from transforms.tree import GitTree, OverlayTree, Tree
 
 pytestmark = pytest.mark.history

@@ -16,7 +16,7 @@ from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.module import Module
 from transforms.outcome import Outcome
-from transforms.plan import parse_plan
+from transforms.plan_load import parse_plan
 
 Files = dict[str, bytes]
 EXISTING = (

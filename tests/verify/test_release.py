@@ -17,7 +17,8 @@ from transforms.changes import EXECUTABLE, REGULAR, SYMLINK, Blob, Change, Chang
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.outcome import Outcome
-from transforms.plan import Plan, parse_plan
+from transforms.plan import Plan
+from transforms.plan_load import parse_plan
 from transforms.tree import GitTree
 from verify import release
 from verify.linting import lint

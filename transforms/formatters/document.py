@@ -67,10 +67,6 @@ class Item:
         """Tell whether it is YAML's true."""
         return isinstance(self.value, Scalar) and self.value.text.lower() in {"true", "yes", "on"}
 
-    def is_false(self) -> bool:
-        """Tell whether it is YAML's false."""
-        return isinstance(self.value, Scalar) and self.value.text.lower() in {"false", "no", "off"}
-
 
 def read_yaml(path: str, data: bytes) -> Item:
     """Parse the first document. Raises `Refusal("formatter-configuration")` with the line."""

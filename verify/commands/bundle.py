@@ -72,7 +72,7 @@ def _check(path: Path) -> Report:
 
 
 def _write(path: Path, repo: Path, base: str, target: str, output: Path) -> Report:
-    from transforms.plan import parse_plan, plan_text
+    from transforms.plan_load import parse_plan, plan_text
     from verify.bundle.build import Subject, build, write
     from verify.bundle.reports import written
     from verify.judging import formatters_of

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from transforms.names import Names, resolve_import
-from transforms.plan import AuthoredFile, Destination, ModuleName, Package, Plan, Source
+from transforms.paths import ModuleName
+from transforms.plan import AuthoredFile, Destination, Package, Plan, Source
 from transforms.tree import GitTree
 from verify.certificate import Certificate
 from verify.inference.evidence import Evidence, File, Moved

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from transforms.errors import Refusal
 from transforms.parsing import parsed_once
-from transforms.plan import Plan, dump_plan, parse_plan
+from transforms.plan import Plan
+from transforms.plan_load import dump_plan, parse_plan
 from transforms.tree import GitTree
 from verify.certificate import Certificate
 from verify.certifying import certify_commits

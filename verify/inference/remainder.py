@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from transforms.changes import EXECUTABLE, REGULAR
 from transforms.diff import edits
-from transforms.plan import AuthoredEdit, AuthoredFile, ModuleName, Plan
+from transforms.paths import ModuleName
+from transforms.plan import AuthoredEdit, AuthoredFile, Plan
 from verify.ranges import Entry
 
 

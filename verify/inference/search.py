@@ -12,7 +12,8 @@ from transforms.diff import edits
 from transforms.errors import Refusal
 from transforms.formatters import Formatters
 from transforms.outcome import Outcome
-from transforms.plan import AuthoredFile, Destination, ModuleName, Package, Plan, ShrinkRule, Source
+from transforms.paths import ModuleName
+from transforms.plan import AuthoredFile, Destination, Package, Plan, ShrinkRule, Source
 from transforms.tree import GitTree
 from verify.inference.draft import Draft, imported
 from verify.inference.evidence import Evidence

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from posixpath import normpath
 from typing import Protocol
 
+from verify.certificate.along import Along
 from verify.certificate.conserve import Comment, Place, Shapes, pair
 from verify.certificate.judge import Judge
 from verify.certificate.names import PATH, as_bytes, named
@@ -111,6 +112,7 @@ class Certificate:
     observables: tuple[Observable, ...]
     unknowns: tuple[Unknown, ...]
     counts: Mapping[str, int]
+    relocated: tuple[tuple[str, str], ...] = ()  # modules that moved whole: old path and new
 
     @property
     def relaid(self) -> int:
@@ -152,6 +154,7 @@ class Findings:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self.relocated: set[tuple[str, str]] = set()
         self._residuals: set[Residual] = set()
         self._observables: set[Observable] = set()
         self._unknowns: set[Unknown] = set()
@@ -174,6 +177,12 @@ class Findings:
     def observe(self, path: str, line: int, kind: str, what: str) -> None:
         """Note an observable."""
         self._observables.add(Observable(path, line, kind, what))
+
+    def goes(self, path: str, new: str) -> None:
+        """Note a file that is no Python and went along with its package."""
+        known = {o for o in self._observables if o.kind == "file" and o.path in {path, new}}
+        self._observables -= known
+        self.observe(new, 1, "along", f"{path} went along with its package")
 
     def unknown(self, path: str, line: int, why: str, needs: tuple[int, int] | None = None) -> None:
         """Note what cannot be judged."""
@@ -201,6 +210,7 @@ class Findings:
             observables=tuple(sorted(self._observables)),
             unknowns=tuple(sorted(self._unknowns, key=lambda u: (u.path, u.line, u.why))),
             counts=dict(sorted(self.counts.items())),
+            relocated=tuple(sorted(self.relocated)),
         )
 
 
@@ -318,13 +328,16 @@ def _judge(
     called = pairing.whole.called
     target = Side([*unchanged, *theirs], theirs, read, parsed, pairing.key, called)
     pairing.whole.roots = base.starts
+    found.relocated.update((old, new) for new, old in pairing.whole.paths.items())
     judge = Judge(base, target, pairing, shapes, found)
     judge.run()
     for module in judge.new.values():
         _futures(judge, module)
     _shadows(base, target, found)
     _Comments(judge, shapes).run()
-    Order(judge).run()
+    order = Order(judge)
+    order.run()
+    Along(judge, order, *files).run(rest.paths() if judge.moved else ())
     cycles(judge)
     reach = Reach(judge, unchanged, read, rest.search)
     reach.run()
@@ -390,13 +403,15 @@ class _Comments:
 
     def _match(self, path: str, lost: list[Comment], other: str, come: list[Comment]) -> None:
         """Take out the comments that are the same in two files, at the same place."""
+        renamed = self.judge.whole.names
         twins: dict[str, list[Comment]] = defaultdict(list)
         for comment in come:
             for text in {comment[0], self.judge.whole.spelled(comment[0])}:
                 twins[text].append(comment)
         for comment in list(lost):
             for twin in twins[comment[0]]:
-                names = comment[2] & twin[2] if comment[2] else not twin[2]
+                known = comment[2].union(*(renamed.get(name, ()) for name in comment[2]))
+                names = known & twin[2] if comment[2] else not twin[2]
                 if names and (comment[2] or self._placed(path, comment[1], other, twin[1])):
                     lost.remove(comment)
                     come.remove(twin)

@@ -390,7 +390,7 @@ class Judge:
     def _forbidden(self, old: Module, before: int, new: Module, after: Unit) -> str | None:
         """Say why a statement may not be copied, or None."""
         stays = any((o, i) == (old, before) and n.path == o.path for o, i, n, _ in self.pairs)
-        if old.path == new.path:
+        if old.path == new.path or self.moved.get(old) is new:
             return "this statement stands here twice"
         if old.path not in self.sources[new.path] or not (stays or old.path not in self.new):
             return "a copy, but not of what stayed where the code beside it came from"
@@ -455,7 +455,8 @@ class Judge:
                 guards = side.guards(module, site.unit, site.guards, hint=True)
             what: object = side.follow(module, item, Look(hint=True)).whats
             if item.member == "*":
-                what = tuple(side.find(module.path, item.level, item.module)) or item.module
+                stems = side.find(module.path, item.level, item.module)
+                what = tuple(map(side.called, stems)) or item.module
             loaded = item.module if item.member is None else None
             yield Entry(item.name, what, guards, typing, loaded), item
 
@@ -475,10 +476,12 @@ class Judge:
                         both = min(gone[one], come[other])
                         gone[one] -= both
                         come[other] -= both
+        self._respelled(old, new, gone, come)
+        left = old is not None and self.moved.get(old, new) is not new
         for entry, item in ours:
             if gone[entry] > 0 and old:
                 gone[entry] -= 1
-                if not self._leaves(old, new, entry):
+                if not left and not self._leaves(old, new, entry):
                     self._import("base", old, item, "is gone, yet nothing used it")
         for entry, item in reversed(theirs):
             if come[entry] > 0 and new:
@@ -489,6 +492,27 @@ class Judge:
                     needless = "is on a condition that is new"
                 if present[entry] > 0 or needless:
                     self._import("target", new, item, needless or "is there twice")
+
+    def _respelled(
+        self, old: Module | None, new: Module | None, gone: Counter[Entry], come: Counter[Entry]
+    ) -> None:
+        """Take out imports of modules that moved, by the old name and by the new."""
+
+        def brought(side: Side, module: Module, entry: Entry) -> object:
+            if entry.loaded is not None:
+                stems = {*map(side.called, side.find(module.path, 0, entry.loaded))}
+                return (stems, entry[2:4]) if stems & self._gone else None
+            whats = entry.what if isinstance(entry.what, frozenset) else ()
+            moved = bool(whats) and all(self._went(what) and not rest for what, rest in whats)
+            return entry[1:4] if moved else None
+
+        for one in sorted(gone, key=repr) if self._gone and old and new else ():
+            known = brought(self.base, old, one) if old and gone[one] else None
+            for other in sorted(come, key=repr) if known and new else ():
+                if come[other] and new and brought(self.target, new, other) == known:
+                    both = min(gone[one], come[other])
+                    gone[one] -= both
+                    come[other] -= both
 
     def _import(self, side: str, module: Module, item: Import, why: str) -> None:
         said = f"`{item.spelled}` {why}"

@@ -206,7 +206,11 @@ class Order:
             other
             for other, module in self.old.items()
             if other in self.new
-            and any(stem in base.find(module.path, i.level, i.module) for _, i in module.imports())
+            and any(
+                stem in base.find(module.path, item.level, item.module)
+                for site, item in module.imports()
+                if base.guards(module, site.unit, site.guards, hint=False) is not None
+            )
         ]
 
     def acts(self, side: Side, module: Module, unit: Unit) -> bool:

@@ -135,7 +135,8 @@ class Reach:
             differing = frozenset(old.names) if twin is None else self.judge.differing(old, twin)
             for name in differing:
                 if self.base.lookup(old, name).sure or self.base.exists(f"{old.stem}/{name}"):
-                    if twin is None or not self.judge.same(old, twin, name, hint=False):
+                    hint = twin is not None and self.target.is_left(twin)
+                    if twin is None or not self.judge.same(old, twin, name, hint=hint):
                         self.lost[old.stem].add(name)
                 elif twin is not None and name in (self.target.exported(old.stem) or {name}):
                     self.gained[old.stem].add(name)

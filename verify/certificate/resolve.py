@@ -25,6 +25,7 @@ from verify.certificate.source import (
     parse,
     stem_of,
 )
+from verify.certificate.whole import LEFT
 
 Key = tuple[str, int]  # a statement: its path in the base (or `+path` if only the target has it)
 What = tuple[Any, ...]  # ("def", key, name, ordinal), ("mod", stem), ("ext", dotted), ...
@@ -187,6 +188,14 @@ class Side:
     def place(self, name: str) -> str:
         """Give the stem of a module by its name."""
         return self._places.get(name, name)
+
+    def is_left(self, module: Module) -> bool:
+        """Tell whether this stands where a module left, and gives names by `__getattr__`.
+
+        Its imports for type checkers say which. It is new text in any case, and read by a person.
+        """
+        left = module.changed and self.called(module.stem).endswith(LEFT)
+        return left and "__getattr__" in module.names
 
     def exists(self, stem: str) -> bool:
         """Tell whether a module, a package or a folder of modules has this stem."""
@@ -362,6 +371,10 @@ class Side:
         meaning = self._lookup(module, name, look, seen) if module is not None else None
         if meaning is not None and meaning.sure:
             return meaning
+        if module is not None and self.is_left(module):
+            promised = self._lookup(module, name, look._replace(hint=True), seen)
+            if promised.sure:
+                return promised
         if self.exists(inner):
             return _one("mod", self.called(inner))
         outside = meaning.alternatives[0].what[2] if meaning is not None else ()

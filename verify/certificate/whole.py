@@ -18,6 +18,7 @@ from verify.certificate.source import Source, Unit, imports_of, is_text, only_im
 
 Sources = Mapping[str, Source]
 _WORD = re.compile(r"\w[\w./:]*\w")
+LEFT = " (what is left there)"  # no stem ends like this
 _LEAST = 60  # percent of a file that make it the same file
 Place = tuple[str, int]
 _PART = re.compile("([./:])")
@@ -35,7 +36,7 @@ class Whole:
         moved = {stem_of(new): stem_of(old) for new, old in self.paths.items()}
         self.called = {new: old for new, old in moved.items() if new != old}
         for old in set(self.called.values()) & {stem_of(path) for path in left}:
-            self.called.setdefault(old, f"{old} (what is left there)")
+            self.called.setdefault(old, f"{old}{LEFT}")
         self.folders: dict[str, str] = {}  # without exception: modules, data and all
         self.roots: Callable[[str], bool] = lambda _folder: True
 
@@ -85,6 +86,19 @@ class Whole:
         return all(one == other or _renamed(other, names) == one for one, other in pairs)
 
     @cached_property
+    def names(self) -> Mapping[str, set[str]]:
+        """Give the names that an import of what moved may bring, by those that it brought."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for new, old in self.called.items():
+            if not old.endswith(LEFT):
+                found[basename(old)].add(basename(new))
+                pairs = zip(old.split("/"), new.split("/"), strict=False)
+                for one, other in (pair for pair in pairs if pair[0] != pair[1]):
+                    found[one].add(other)
+                    break
+        return found
+
+    @cached_property
     def _loose(self) -> Mapping[str, str]:
         return dict(self._names(lambda _folder: True, lambda _folder: True))
 
@@ -100,7 +114,7 @@ class Whole:
         Names begin in a folder that imports start from, paths in one that files are read from.
         """
         for new, old in [*self.called.items(), *self.paths.items()]:
-            if old.endswith(")"):
+            if old.endswith(LEFT):
                 continue
             ours, theirs = old.split("/"), new.split("/")
             for depth in range(min(len(ours), len(theirs))):

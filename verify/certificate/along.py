@@ -65,7 +65,8 @@ class Along:
     def _went(self, path: str, new: str) -> None:
         """Compare a file with the one at its new place."""
         if new not in self.target:
-            return self.found.residual("base", path, 1, "data", f"its package moved without it")
+            self.found.residual("base", path, 1, "data", "its package moved without it")
+            return
         ours, theirs = (files[p][0] for files, p in ((self.base, path), (self.target, new)))
         texts = [data.decode("utf-8", "replace") for data in (ours, theirs)]
         plain = self._stub(*texts) if path.endswith(".pyi") else self._same(*texts)

@@ -7,10 +7,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from verify.certificate.conserve import Place
 from verify.certificate.judge import Judge
+from verify.certificate.meaning import Look
 from verify.certificate.names import HARMLESS, HINT, NOW, arguments, last_name
-from verify.certificate.resolve import Look, Side
+from verify.certificate.pieces import Place
+from verify.certificate.resolve import Side
 from verify.certificate.source import (
     FUNCTIONS,
     IMPORTS,
@@ -111,10 +112,7 @@ class Order:
             if module is old
         }
         acting = {place for place in kept if self.acts(base, old, old.source.units[place[1]])}
-        entries = [old.stem] if old.stem in self.new else self._importers(old.stem)
-        if old in self.judge.moved:
-            entries = [self.judge.moved[old].stem, *(e for e in entries if e != old.stem)]
-        for entry in entries if acting else ():
+        for entry in self._entries(old) if acting else ():
             done: list[Place] = []
             top = (old.path, -1)
             now = _Run(self, self.judge.target, self.new, entry)
@@ -135,6 +133,20 @@ class Order:
                     if not self._defines(old.source.units[place[1]].node):
                         why = f"the import of {name} stood on the other side of this"
                         self._note(*kept[place], why)
+        self._gained(old, acting, kept)
+
+    def _entries(self, old: Module) -> list[str]:
+        """List what a module's effects are looked for from: itself, or else what imported it."""
+        entries = [old.stem] if old.stem in self.new else self._importers(old.stem)
+        if old in self.judge.moved:
+            entries = [self.judge.moved[old].stem, *(e for e in entries if e != old.stem)]
+        return entries
+
+    def _gained(
+        self, old: Module, acting: set[Place], kept: dict[Place, tuple[Module, int]]
+    ) -> None:
+        """Check that no module that was there has got an effect of another one."""
+        base = self.judge.base
         for place in sorted(acting) if old not in self.judge.moved else ():
             new, after = kept[place]
             if new.path != old.path and new.stem in self.old:

@@ -11,8 +11,18 @@ import builtins
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from verify.certificate.meaning import (
+    RUN,
+    Alternative,
+    Key,
+    Look,
+    Meaning,
+    distinct,
+    either,
+    one,
+)
 from verify.certificate.names import HINT, Ref
 from verify.certificate.source import (
     Guard,
@@ -27,8 +37,6 @@ from verify.certificate.source import (
 )
 from verify.certificate.whole import LEFT
 
-Key = tuple[str, int]  # a statement: its path in the base (or `+path` if only the target has it)
-What = tuple[Any, ...]  # ("def", key, name, ordinal), ("mod", stem), ("ext", dotted), ...
 _Seen = frozenset[tuple[str, str]]
 _BUILTINS = frozenset(dir(builtins))
 _SPECIAL = {
@@ -41,85 +49,6 @@ CHECKING = {"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"}
 
 
 _AS_IT_IS: Mapping[str, str] = {}
-
-
-class Look(NamedTuple):
-    """How to look a name up."""
-
-    hint: bool = False  # also under TYPE_CHECKING
-    deep: bool = False  # into unchanged modules as well
-    limit: int | None = None  # only at what this statement and those above it bind
-
-
-RUN = Look()
-
-
-class Alternative(NamedTuple):
-    """One definition a name may have. `rest` are the attributes that no module answered."""
-
-    guards: tuple[Any, ...]
-    what: What
-    rest: tuple[str, ...] = ()
-
-    def under(self, guards: tuple[Any, ...]) -> Alternative:
-        """Give the same on further conditions."""
-        return self._replace(guards=(*guards, *self.guards)) if guards else self
-
-
-class Meaning(NamedTuple):
-    """All definitions a name may have."""
-
-    alternatives: tuple[Alternative, ...]
-    snapshot: int = 0  # a `from` import has copied one of them: 1 on loading, 2 on each call
-    loaded: object = None  # what loads a dotted name outside of the tree, or fails to within
-
-    @property
-    def whats(self) -> frozenset[tuple[What, tuple[str, ...]]]:
-        """Give the definitions, whatever their conditions."""
-        return frozenset((a.what, a.rest) for a in self.alternatives)
-
-    @property
-    def sure(self) -> bool:
-        """Tell whether the module binds the name at all."""
-        return self.alternatives[0].what[0] not in {"free", "builtin"}
-
-    def equals(self, other: Meaning, *, hint: bool) -> bool:
-        """Tell whether a meaning in the other tree is the same.
-
-        A name that a function rebinds must also be read the same way: live, or as it once was.
-        """
-        if hint:
-            return self.whats == other.whats
-        rebound = any(a.what[0] in {"later", "at"} for a in self.alternatives)
-        return self.alternatives == other.alternatives and (
-            self.snapshot == other.snapshot or not rebound
-        )
-
-    def __str__(self) -> str:
-        """Name the meaning for a reader."""
-        words = []
-        for guards, what, rest in self.alternatives:
-            kind, parts = what[0], [str(what[1]), *rest]
-            if kind in {"def", "later", "del"}:
-                words.append(f"{'.'.join((what[2], *rest))} of {what[1][0].removeprefix('+')}")
-            elif kind in {"at", "missing", "dynamic"}:
-                words.append(".".join([*map(str, what[1:3]), *rest]))
-                words[-1] += ", which is missing" if kind == "missing" else ""
-            else:
-                words.append("nothing" if kind == "free" else ".".join(parts))
-            words[-1] += " of Python" if kind == "builtin" else ""
-            words[-1] += " on a condition" if guards else ""
-        return " or ".join(dict.fromkeys(words))
-
-
-def _one(*what: Any) -> Meaning:
-    return Meaning((Alternative((), what),))
-
-
-def _either(meanings: list[Meaning]) -> Meaning:
-    whole = tuple(a for meaning in meanings for a in meaning.alternatives)
-    several = Meaning(whole, max(meaning.snapshot for meaning in meanings))
-    return meanings[0] if len(meanings) == 1 else several
 
 
 class Side:
@@ -266,7 +195,7 @@ class Side:
         here = (module.stem, name)
         if here in seen:
             self._cycles += 1
-            return _one("cycle", self.called(module.stem), name)
+            return one("cycle", self.called(module.stem), name)
         seen |= {here}
         found: list[Alternative] = []
         snapshot = 0
@@ -288,13 +217,13 @@ class Side:
             if name in (self.exported(stem) or ()):
                 meaning = self._attribute(stem, name, look, seen)
                 found.extend(a.under(guards) for a in meaning.alternatives)
-        return Meaning(_distinct(found), snapshot) if found else self._unbound(module, name)
+        return Meaning(distinct(found), snapshot) if found else self._unbound(module, name)
 
     def _unbound(self, module: Module, name: str) -> Meaning:
         if name not in _SPECIAL:
             kind = "builtin" if name in _BUILTINS else "free"
-            return _one(kind, name, self.outside_stars(module))
-        return _one("special", name, self._own(module, name))
+            return one(kind, name, self.outside_stars(module))
+        return one("special", name, self._own(module, name))
 
     def _own(self, module: Module, name: str) -> Any:
         """Tell what Python itself gives a module under a name, alike in both trees."""
@@ -353,11 +282,11 @@ class Side:
         stems = self.find(module.path, item.level, dotted)
         if not stems:
             outside = "." * item.level + dotted + (f".{item.member}" if item.member else "")
-            return _one("missing" if item.level else "ext", outside)
+            return one("missing" if item.level else "ext", outside)
         if item.member is None:
-            return _either([_one("mod", self.called(stem)) for stem in stems])
+            return either([one("mod", self.called(stem)) for stem in stems])
         look = look._replace(limit=None)
-        return _either([self._attribute(stem, item.member, look, seen) for stem in stems])
+        return either([self._attribute(stem, item.member, look, seen) for stem in stems])
 
     def _attribute(self, stem: str, name: str, look: Look, seen: _Seen) -> Meaning:
         """Tell what an attribute of a module means."""
@@ -365,8 +294,8 @@ class Side:
         if not look.deep and stem in self.files and not self.is_changed(stem):
             data = self._read([self.files[stem]]).get(self.files[stem], b"*")
             if self.exists(inner) and name.encode() not in data and b"*" not in data:
-                return _one("mod", self.called(inner))
-            return _one("at", self.called(stem), name)
+                return one("mod", self.called(inner))
+            return one("at", self.called(stem), name)
         module = self.module(stem)
         meaning = self._lookup(module, name, look, seen) if module is not None else None
         if meaning is not None and meaning.sure:
@@ -376,10 +305,10 @@ class Side:
             if promised.sure:
                 return promised
         if self.exists(inner):
-            return _one("mod", self.called(inner))
+            return one("mod", self.called(inner))
         outside = meaning.alternatives[0].what[2] if meaning is not None else ()
         kind = "dynamic" if module is not None and "__getattr__" in module.names else "missing"
-        return _one(kind, self.called(stem), name, *outside)
+        return one(kind, self.called(stem), name, *outside)
 
     def resolve(
         self, module: Module, ref: Ref, *, limit: int | None = None, deep: bool = False
@@ -387,7 +316,7 @@ class Side:
         """Tell what a reference means, attributes of modules included."""
         look = Look(ref.when == HINT, deep, limit)
         if ref.local is not None:
-            root = _either([self.follow(module, item, look) for item in ref.local])
+            root = either([self.follow(module, item, look) for item in ref.local])
             root = root._replace(snapshot=2 * any(item.member for item in ref.local))
         else:
             root = self.lookup(module, ref.name, look)
@@ -535,9 +464,3 @@ class Side:
         """Describe a condition by its shape and what its names mean."""
         names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
         return (ast.dump(test), tuple(self.lookup(module, n).whats for n in names))
-
-
-def _distinct(found: list[Alternative]) -> tuple[Alternative, ...]:
-    """Drop repeated imports of one thing, also those on a condition where one has none."""
-    sure = {a.what for a in found if not a.guards and a.what[0] not in {"def", "later", "del"}}
-    return tuple(dict.fromkeys(a for a in found if not (a.guards and a.what in sure)))

@@ -46,10 +46,11 @@ class Whole:
         `base` and `target` are all files of the two trees.
         """
         goals: dict[str, set[str]] = defaultdict(set)
-        for new, old in self.paths.items():
-            while new and old and basename(new) == basename(old):
-                new, old = dirname(new), dirname(old)
-                goals[old].add(new)
+        for pair in self.paths.items():
+            there, here = pair
+            while there and here and basename(there) == basename(here):
+                there, here = dirname(there), dirname(here)
+                goals[here].add(there)
         inside: dict[str, list[str]] = {old: [] for old, found in goals.items() if len(found) == 1}
         after = {folder for path in target for folder in _above(path)}
         before = {folder for path in base for folder in _above(path)}
@@ -160,10 +161,10 @@ def likely(base: Sources, target: Sources) -> dict[str, str]:
             taken.add(old)
     left = [path for path in gone if path not in taken and path not in target]
     for new in fresh if left else ():
-        old = _beside(base, left, target, new, found) if new not in found else None
-        if old is not None:
-            found[new] = old
-            left.remove(old)
+        beside = _beside(base, left, target, new, found) if new not in found else None
+        if beside is not None:
+            found[new] = beside
+            left.remove(beside)
     return found
 
 

@@ -74,7 +74,9 @@ def of(order: "Order"):
     return orders.total([order])
 '''
 CALLERS = {
-    "one.py": "from shop import orders\nfrom shop.orders import Order as O\n\nX = [orders.LIMIT, O]\n",
+    "one.py": (
+        "from shop import orders\nfrom shop.orders import Order as O\n\nX = [orders.LIMIT, O]\n"
+    ),
     "two.py": "import shop.orders\n\n\ndef run():\n    return shop.orders.total([])\n",
     "three.py": "import shop.orders as so\n\n\ndef run(handle):\n    return handle(so), so.LIMIT\n",
     "four.py": "def late():\n    from shop import orders\n\n    return orders.total, orders\n",
@@ -89,10 +91,11 @@ BEFORE = {"shop/__init__.py": "", "shop/orders.py": ORDERS, "shop/money.py": MON
 
 def respelled(tree: Tree, *pairs: tuple[str, str]) -> dict[str, str]:
     """Replace texts in every file."""
-    found = dict(tree)
-    for path in found:
+    found = {}
+    for path, text in tree.items():
         for old, new in pairs:
-            found[path] = found[path].replace(old, new)
+            text = text.replace(old, new)  # noqa: PLW2901
+        found[path] = text
     return found
 
 
@@ -295,7 +298,8 @@ PLACES = {
         False,
     ),
     "a folder that is followed further up": (
-        "from pathlib import Path\n\nX = Path(__file__).parent\n\n\ndef f():\n    return X.parent\n",
+        "from pathlib import Path\n\nX = Path(__file__).parent\n\n\n"
+        "def f():\n    return X.parent\n",
         False,
         False,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from verify.certificate.judge import Judge
 from verify.certificate.meaning import Look
@@ -55,6 +55,7 @@ class Order:
         self.new = {module.stem: module for module in judge.new.values()}
         self._active: dict[tuple[Side, str, int], bool] = {}
         self._touched: dict[Place, frozenset[object]] = {}
+        self._imports: dict[tuple[Side, str], dict[int, list[tuple[Import, list[str]]]]] = {}
 
     def run(self) -> None:
         """Compare what loading the changed modules did, and does now."""
@@ -96,6 +97,17 @@ class Order:
                 if not all(any(f"{k}/".startswith(f"{s}/") for k in loaded | own) for s in stems):
                     why = f"`{item.spelled}` loads what was not loaded here before"
                     self.judge.residual("target", new.source, item.line, "import", why, [item.line])
+
+    def imports(self, side: Side, module: Module) -> Mapping[int, list[tuple[Import, list[str]]]]:
+        """List what loading a module imports, by statement, with the modules that it may name."""
+        place = side, module.path
+        if place not in self._imports:
+            found = self._imports[place] = defaultdict(list)
+            for site, item in module.imports():
+                if side.guards(module, site.unit, site.guards, hint=False) is not None:
+                    stems = side.find(module.path, item.level, item.module)
+                    found[site.unit].append((item, stems))
+        return self._imports[place]
 
     def _note(self, new: Module, index: int, why: str) -> None:
         line = new.source.units[index].first
@@ -408,21 +420,17 @@ class _Run:
                 self._execute(self.modules[part])
 
     def _execute(self, module: Module) -> None:
-        items: dict[int, list[Import]] = defaultdict(list)
-        for site, item in module.imports():
-            if self.side.guards(module, site.unit, site.guards, hint=False) is not None:
-                items[site.unit].append(item)
+        items = self.order.imports(self.side, module)
         for unit in module.source.units:
             self._reached[module.stem] = unit.index
-            for item in items[unit.index]:
-                self._take(module, item)
+            for item, stems in items.get(unit.index, ()):
+                self._take(module, item, stems)
             place = self.side.key(module, unit.index)
             self._ran.setdefault(place, len(self.trace))
             self.trace.append(place)
         self._reached[module.stem] = float("inf")
 
-    def _take(self, module: Module, item: Import) -> None:
-        stems = self.side.find(module.path, item.level, item.module)
+    def _take(self, module: Module, item: Import, stems: list[str]) -> None:
         for name in stems if item.level else [item.module]:
             if not any(stem in self.modules for stem in stems):
                 self._outside.setdefault(name, len(self.trace))

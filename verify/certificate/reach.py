@@ -255,9 +255,12 @@ class Reach:
             lost = self.lost.get(stem, set())
             if ((not stem or stem in inside) and found & lost) or (tail in found and runs):
                 return True
+            beside = path.startswith(f"{parent}/") or self.base.starts(parent)
+            home = parent.rpartition("/")[2]
             for above, below, star in imports:
                 named = tail in above or stem in inside
-                if tail in below or (named and (star or below & lost)):
+                taken = tail in below and (beside or home in above or home in below)
+                if taken or (named and (star or below & lost)):
                     return True
             names = lost | self.watched.get(stem, set())
             spelled = rf"([\"'.])\s*{re.escape(tail)}\b(?!\s+import\b)(?:\s*[.:]\s*(\w+))?"
@@ -309,7 +312,8 @@ class Reach:
         tails = {stem.rpartition("/")[2] for stem in names}
         # What was only read there is reached through the module: by a name of it, or its path.
         wanted = {name for name in module.names if self._leads(side, module, name, names)}
-        wanted = wanted.union(*(self.lost.get(stem, ()) for stem in names))
+        # Of a module that is gone, nothing is reached but through its name.
+        wanted = wanted.union(*(self.lost.get(stem, ()) for stem in names.keys() - self.settled))
         path = re.compile(rf"[.\"'}}:\\]\s*(?:{'|'.join(map(re.escape, sorted(tails)))})\b")
         for unit in module.source.units:
             if not _may_use(unit, wanted, tails, path):
@@ -416,10 +420,9 @@ class Reach:
         spelled = {stem.rpartition("/")[2] for stem in named or ()}
         suspects = SUSPECT | {i.name for _, i in module.imports() if i.member in SUSPECT}
         units = [unit for unit in module.source.units if words(unit.text) & suspects]
-        lost = {name for stem in named or () for name in self.lost.get(stem, ())}
         runs = [unit for unit in units if not words(unit.text) & suspects <= ATTRIBUTES]
         said = self._said(module) if named and runs else frozenset()
-        told = bool(said & spelled and said & lost)
+        told = bool(said) and self._told(said, named or set())
         for _, item in module.imports() if named and units else ():
             if any(what[0] == "mod" for what, _ in side.follow(module, item).whats):
                 spelled.add(item.name)
@@ -428,6 +431,20 @@ class Reach:
                 found = self.judge.facts(module, unit)
                 for line, why in hidden(side, module, found, named, told, self.settled):
                     self.found.unknown(module.path, line, why)
+
+    def _told(self, said: frozenset[str], named: set[str]) -> bool:
+        """Tell whether a file's strings may speak of what these modules lost.
+
+        A module that is gone with all its names is spoken of by its whole name.
+        """
+        there = named - self.settled
+        lost = {name for stem in there for name in self.lost.get(stem, ())}
+        if said & lost and said & {stem.rpartition("/")[2] for stem in there}:
+            return True
+        return any(
+            said.issuperset(stem.split("/")) and said & self.lost.get(stem, set())
+            for stem in named & self.settled
+        )
 
     def _dynamic(self, module: Module) -> None:
         """Refuse to judge a changed module that reaches names no one can list.

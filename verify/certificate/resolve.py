@@ -74,6 +74,8 @@ class Side:
         self._tops: dict[str, set[str]] = defaultdict(set)
         self._modules: dict[str, Module | None] = {}
         self._cache: dict[tuple[str, str, Look], Meaning] = {}
+        self._found: dict[tuple[str, int, str], tuple[str, ...]] = {}
+        self._edges: dict[str, set[tuple[str, int]]] = {}
         self._cycles = 0
         for path in sorted(paths):
             if path.endswith(".py"):
@@ -156,10 +158,16 @@ class Side:
 
     def find(self, importer: str, level: int, dotted: str) -> list[str]:
         """Give the stems that an import in the file `importer` may name; none if it is outside."""
-        parts = dotted.split(".") if dotted else []
         folder = stem_of(importer)
         if not importer.endswith("__init__.py"):
             folder = folder.rpartition("/")[0]
+        asked = folder, level, dotted
+        if asked not in self._found:
+            self._found[asked] = tuple(self._find(*asked))
+        return list(self._found[asked])
+
+    def _find(self, folder: str, level: int, dotted: str) -> list[str]:
+        parts = dotted.split(".") if dotted else []
         if level:
             for _ in range(level - 1):
                 folder = folder.rpartition("/")[0]
@@ -369,6 +377,11 @@ class Side:
 
         Its own package counts only if a name is taken from it.
         """
+        if module.path not in self._edges:
+            self._edges[module.path] = self._edges_of(module)
+        return self._edges[module.path]
+
+    def _edges_of(self, module: Module) -> set[tuple[str, int]]:
         found = set()
         for site, item in module.imports():
             if self.guards(module, site.unit, site.guards, hint=False) is None:

@@ -210,7 +210,7 @@ class _Engine:
         for site in document.editor.sites:
             rule = self._shrink_of(document.path, site.target)
             if rule is not None:
-                document.editor.shrink[id(site.node)] = rule
+                document.editor.shrink[site] = rule
 
     def _settle_sources(self) -> None:
         """Let code that will move name other moved symbols by their new homes, before it moves."""

@@ -115,7 +115,7 @@ class Outcome:
     callers: tuple[Caller, ...]
     authored: tuple[Authored, ...]
     notes: tuple[Note, ...]
-    formatted: tuple[str, ...]  # `isort 7.0.0`, ... in the order they ran; empty for none
+    formatted: tuple[str, ...]  # each by name and version, in the order they ran; empty for none
     formatter_edits: dict[str, tuple[str, ...]] = field(default_factory=dict)
     phases: tuple[Phase, ...] = ()
     relocated: tuple[Relocated, ...] = ()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import keyword
 import re
 
 from transforms.comments import COOKIE
 from transforms.errors import Refusal
+from transforms.kinds import is_string
 from transforms.parsing import parse
 from transforms.paths import ModuleName, looks_like_path, safe_path
 from transforms.plan import (
@@ -131,21 +131,13 @@ def _header(table: Reader) -> str:
         raise table.refuse(
             "header", "it does not parse", "Write comments, a docstring, or both."
         ) from None
-    if len(body) > 1 or any(not _is_docstring(node) for node in body):
+    if len(body) > 1 or any(not is_string(node) for node in body):
         raise table.refuse(
             "header",
             "expected comments and one docstring, found code",
             "Write what runs as an edit under [[author]].",
         )
     return text
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
 
 
 def _relocation(table: Reader) -> Relocation:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transforms.attribute_calls import PATCH_OPTIONS, called_name
+from transforms.attribute_calls import PATCH_OPTIONS
+from transforms.called import called_name, last_name
 from transforms.caller_context import Caller
 from transforms.detours import is_ours
 from transforms.outcome import Edit
@@ -75,9 +76,9 @@ class Strings:
 
     def _literals(self) -> None:
         lookups = dict(looked_up_strings(self.module.tree))
-        spared = {id(node) for node in standing_strings(self.module.tree)}
+        spared: set[ast.AST] = set(standing_strings(self.module.tree))
         spared |= {
-            id(reference.node)
+            reference.node
             for reference in self.module.scopes.references
             if reference.annotation == "string" and reference.owner is not None
         }
@@ -85,12 +86,12 @@ class Strings:
         for node in strings_of(self.module.tree):
             if isinstance(node, ast.JoinedStr):
                 self._f_string(node)
-            elif id(node) in spared or not self._dotted.search(str(node.value)):
+            elif node in spared or not self._dotted.search(str(node.value)):
                 continue
             elif self.caller.is_frozen(node):
                 self._note_names(node, str(node.value))
             else:
-                self._literal(node, lookups.get(id(node)), is_setup=is_setup)
+                self._literal(node, lookups.get(node), is_setup=is_setup)
 
     def _literal(self, node: ast.Constant, lookup: Lookup | None, *, is_setup: bool) -> None:
         found = self._dotted.match(str(node.value))
@@ -313,7 +314,7 @@ def strings_of(tree: ast.Module) -> Iterator[ast.Constant | ast.JoinedStr]:
             waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
-def looked_up_strings(tree: ast.Module) -> Iterator[tuple[int, Lookup]]:
+def looked_up_strings(tree: ast.Module) -> Iterator[tuple[ast.AST, Lookup]]:
     """String constants that a call looks up: its first argument, or `target=`."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
@@ -323,7 +324,7 @@ def looked_up_strings(tree: ast.Module) -> Iterator[tuple[int, Lookup]]:
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
             kind = _lookup_kind(node)
             if kind:
-                yield id(first), Lookup(kind, node)
+                yield first, Lookup(kind, node)
 
 
 def _lookup_kind(node: ast.Call) -> str:
@@ -335,9 +336,7 @@ def _lookup_kind(node: ast.Call) -> str:
     if called in _LOOKUPS:
         return "read"
     if isinstance(node.func, ast.Attribute) and called in ("dict", "multiple"):
-        owner = node.func.value
-        name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
-        if name == "patch":
+        if last_name(node.func.value) == "patch":
             return "multiple" if called == "multiple" else "read"
     return ""
 

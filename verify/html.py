@@ -15,6 +15,7 @@ from itertools import groupby
 from xml.etree.ElementTree import Element
 
 from transforms.errors import Place
+from verify import page
 from verify.exhibits import Sides
 from verify.page.code import Line, Painter, block
 from verify.page.elements import Child, element, one_line, written
@@ -37,7 +38,7 @@ _VERDICT = re.compile(r"[A-Z]{3,}\b")  # a sentence that is one begins so: `GREE
 
 def to_html(report: Report) -> str:
     """Render for a browser: ASCII alone, the same bytes for the same report."""
-    style = files("verify.page").joinpath("page.css").read_text(encoding="ascii")
+    style = files(page).joinpath("page.css").read_text(encoding="ascii")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
     policy = (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "

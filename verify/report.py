@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 from unicodedata import east_asian_width
 
+import verify
 from transforms.errors import Place, Refusal
 from verify.escape import foreign, visible
 from verify.exhibits import Excerpt, Figure, Sides
@@ -240,7 +241,7 @@ def faulted(command: str, error: BaseException) -> Report:
 
 def _own_frame(trace: TracebackType | None) -> Place | None:
     """Find the innermost line of Repot's own code in a traceback."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(verify.__file__).resolve().parent.parent
     found = None
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import verify
 from transforms.errors import Refusal
 from transforms.formatters.store import Results, cache_folder
 
@@ -55,7 +56,7 @@ class VerdictCache:
 @cache
 def engine_digest() -> str:
     """Digest the engine's own sources: a changed engine has not judged anything yet."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(verify.__file__).resolve().parent.parent
     digest = hashlib.sha256()
     for package in _ENGINE:
         for path in sorted((root / package).rglob("*")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
+from collections.abc import Set
 
 from transforms.authored import apply_edits, authored_blobs
 from transforms.candidates import PYTHON
@@ -26,7 +27,7 @@ from transforms.relocation.notes import own_place_notes, packaging_notes
 from transforms.relocation.python import PythonFile
 from transforms.relocation.shims import is_public, shim
 from transforms.relocation.strings import RelocatedStrings
-from transforms.relocation.targets import Whole, find_targets
+from transforms.relocation.targets import Targets, Whole, find_targets
 from transforms.relocation.texts import RelocatedTexts, relocated_texts
 from transforms.tree import OverlayTree, Tree
 
@@ -97,9 +98,10 @@ class Relocation:
         scripts = [path for path in regular if "." not in posixpath.basename(path)]
         texts = set(relocated_texts(regular))
         found = self.tree.search(needle, {*code, *scripts, *texts})
-        python = {path for path in found if path.endswith(PYTHON)}
-        bare = [path for path in found if path in scripts and path not in texts]
-        data = self.tree.read_many(bare)
+        data = self.tree.read_many(found)
+        named = _import_pattern(self.targets)
+        python = {path for path in found if path.endswith(PYTHON) and named.search(data[path])}
+        bare = {path for path in found if path in scripts and path not in texts}
         python |= {path for path in bare if _SHEBANG.match(data[path])}
         python |= {path for path in self.targets.paths if path.endswith(PYTHON)}
         return python, [path for path in found if path in texts and path not in python]
@@ -262,10 +264,34 @@ class Relocation:
                     place = self.plan.place(whole.line)
                     root = _root_of(new, self.targets.modules.get(self.names.dotted(old), ""))
                     self.notes += refuse_without_init(new, root, self.tree, self.after, place)
+        parsed = {item.module.data: item.module.tree for item in self._documents.values()}
         for path, blob in sorted(self.after.items()):
-            if blob is not None and path.endswith(".py"):
-                parse(blob.data, path)
-        refuse_new_cycles(self.targets, self.tree, self.after, self.names)
+            if blob is not None and path.endswith(".py") and blob.data not in parsed:
+                parsed[blob.data] = parse(blob.data, path)
+        refuse_new_cycles(self.targets, self.tree, self.after, self.names, parsed)
+
+
+def _import_pattern(targets: Targets) -> re.Pattern[bytes]:
+    """Matches Python files that may name what moves: in full, by dots, or through its package."""
+    last = _any_word({whole.last for whole in targets.wholes})
+    packages = {whole.old.rpartition(".")[0] for whole in targets.wholes} - {""}
+    parents = {package.rpartition(".")[2] for package in packages} or {"."}
+    parent = _any_word(parents)
+    return re.compile(
+        _any_word({whole.old for whole in targets.wholes})
+        + rb"|\bfrom[ \t]*\.+(?:[\w.]{0,200}\.)?(?:" + last + rb"|[ \t]*import\b)"
+        + rb"|\bfrom[ \t]+[\w.\x80-\xff]{0,200}" + parent + rb"[ \t]+import\b"
+        + rb"|\bimport[ \t][^\n]{0,400}?" + parent + rb"[ \t]+as\b"
+        + rb"|\bimport_module\b[^\n]{0,200}?[\x22\x27]\."
+    )  # fmt: skip
+
+
+def _any_word(names: Set[str]) -> bytes:
+    """Any of the names, where no letter touches it; bytes beyond ASCII are letters."""
+    spelled = {name.encode() for name in names}
+    spelled |= {name.encode("latin-1", "ignore") for name in names if not name.isascii()}
+    joined = b"|".join(map(re.escape, sorted(spelled)))
+    return rb"(?<![\w\x80-\xff])(?:" + joined + rb")(?![\w\x80-\xff])"
 
 
 def _root_of(path: str, dotted: str) -> str:

@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 
 from transforms.document import Document
-from transforms.mutations import is_main_guard
+from transforms.kinds import is_main_guard
 
 _WIDTH = 88
 

@@ -7,12 +7,13 @@ references in comments and docstrings. What only may be a name is noted.
 from __future__ import annotations
 
 import ast
+import bisect
 import io
 import re
 import tokenize
 from collections.abc import Iterator
 
-from transforms.attribute_calls import called_name
+from transforms.called import called_name
 from transforms.names import relative_name
 from transforms.outcome import Edit, Note
 from transforms.relocation.mentions import Mention, Mentions
@@ -21,6 +22,8 @@ from transforms.strings import looked_up_strings, relative_lookups, standing_str
 
 _LOGGERS = frozenset({"getLogger", "get_logger"})
 _ENTRY = re.compile(r"\s*[\w.-]+\s*=\s*\Z")
+# An import in code that stands in a string: what a test runs in a child process.
+_IMPORT = re.compile(r"(?:\A|[\n;])[ \t>]*(?:from|import)[ \t]+\Z")
 
 
 class RelocatedStrings:
@@ -35,7 +38,7 @@ class RelocatedStrings:
     def rewrite(self) -> None:
         """Record the edits in the file's document, and the notes."""
         self._relative()
-        if not self._names(self.module.text):
+        if not self._outside_imports():
             return
         called = {id(node) for node in self._called()}
         standing = {id(node) for node in standing_strings(self.module.tree)}
@@ -55,6 +58,20 @@ class RelocatedStrings:
                 self._literal(node, is_called=id(node) in called)
         for start, end in self._comments():
             self._documentation(start, end)
+
+    def _outside_imports(self) -> bool:
+        """Whether the text names what moves anywhere but in import statements and in code."""
+        text = self.module.text
+        if not self._names(text):
+            return False
+        taken = [(site.start, site.end) for site in self.file.editor.sites] + self._taken
+        starts = dict(sorted(taken))
+        places = sorted(starts)
+        for mention in self.mentions.find(text):
+            at = bisect.bisect_right(places, mention.start) - 1
+            if at < 0 or starts[places[at]] <= mention.start:
+                return True
+        return False
 
     # Strings
 
@@ -81,7 +98,7 @@ class RelocatedStrings:
             sure = is_called or bool(mention.rest and self._is_defined(mention))
             if mention.kind == "path":
                 sure, whole = mention.start == 0, True
-            if (whole or entry or is_called) and sure:
+            if ((whole or entry or is_called) and sure) or _IMPORT.search(value[: mention.start]):
                 self._replace(node, mention)
             else:
                 self._note(node, f"names `{mention.old}`, which moves; nothing shows who reads it")

@@ -16,8 +16,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 LOCK = Path(__file__).with_name("lock.txt")
 _PACKAGES = frozenset({"transforms", "verify"})
 _ENTRY = "verify/bundle/inside.py"
-# Loaded only where a form of the report is asked for that a bundle does not offer.
-_NOT_CARRIED = frozenset({"verify.html", "verify.markdown"})
 # Run by path in processes of their own, or read as data: no import names them.
 _BY_PATH = (
     "transforms/formatters/drive.py",
@@ -69,7 +67,7 @@ def _needed(path: str, text: str) -> Iterator[str]:
     for depth in range(1, len(folders) + 1):
         yield "/".join([*folders[:depth], "__init__.py"])
     for module, names in _imports(ast.parse(text)):
-        if module.partition(".")[0] in _PACKAGES and module not in _NOT_CARRIED:
+        if module.partition(".")[0] in _PACKAGES:
             for candidate in (module, *(f"{module}.{name}" for name in names)):
                 yield from _files(candidate)
 

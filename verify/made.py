@@ -88,7 +88,7 @@ class Made(git.Repo):
     config_level = ("repository",)  # type: ignore[assignment]  # all four, by its type
     GitCommandWrapperType = _Git
 
-    def __init__(self, folder: Path, *, bare: bool, sha256: bool) -> None:
+    def __init__(self, folder: Path, *, bare: bool = False, sha256: bool = False) -> None:
         with _under({name: None for name in os.environ if name.startswith("GIT_")}):
             super().__init__(folder, expand_vars=False)  # a folder may be named `$x`
         self.git.update_environment(GIT_DIR=str(self.git_dir))  # not any that it finds by itself

@@ -33,7 +33,8 @@ from transforms import patching
 from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.formatters.versions import PROJECTS, known, order
+from transforms.formatters.registry import projects
+from transforms.formatters.versions import known, order
 from transforms.plan_load import parse_plan
 from transforms.schema import Reader
 from verify import cli, release
@@ -251,7 +252,7 @@ class TestFormatters:
     def test_the_oldest_version_of_each_is_named(self) -> None:
         page = (ROOT / "docs" / "formatters.md").read_text(encoding="utf-8")
         stated = {row[0].partition(",")[0]: row[1] for row in rows(page)}
-        for project in sorted(set(PROJECTS.values())):
+        for project in sorted(projects()):
             assert stated[project] == f"{min(known(project), key=order)} and newer"
 
 

@@ -10,10 +10,10 @@ from transforms.document import Document
 from transforms.edits import Block, Rank
 from transforms.errors import Refusal, nearest
 from transforms.gaps import body_text, landing_gaps
+from transforms.kinds import is_main_guard
 from transforms.module import Statement
 from transforms.move import Group
 from transforms.moved_text import with_newlines
-from transforms.mutations import is_main_guard
 from transforms.pieces import add_piece
 from transforms.preamble import BUILTINS, Preamble
 from transforms.soundness import refuse_unions
@@ -115,10 +115,10 @@ def _other_stars(document: Document, group: Group) -> bool:
 
 def _imports_moved(document: Document, node: ast.stmt, group: Group, name: str) -> bool:
     """The destination had imported the symbol from its old home: that import goes."""
-    for site in document.editor.sites:
-        if site.node is node and site.target == group.source.located.dotted:
-            return any(item.name == name and item.asname in (None, name) for item in site.names)
-    return False
+    site = document.editor.site_of(node)
+    if site is None or site.target != group.source.located.dotted:
+        return False
+    return any(item.name == name and item.asname in (None, name) for item in site.names)
 
 
 def _landing(document: Document, group: Group) -> tuple[int, Statement | None, Statement | None]:

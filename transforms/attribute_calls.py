@@ -6,6 +6,8 @@ import ast
 import re
 from dataclasses import dataclass
 
+from transforms.called import called_name
+
 # Called with an object and a name: `patch.object`, `monkeypatch.setattr`, `mocker.spy`, ...
 _PATCHES = frozenset({"object", "setattr", "delattr", "spy", "stub"})
 _LOOKUPS = frozenset({"getattr", "hasattr"})
@@ -42,13 +44,6 @@ def replaces(text: str, name: str) -> bool:
     word = re.escape(name)
     pattern = rf"""['"](?:[\w.]*\.)?{word}['"]|\.{word}\s*(?:[-+*/%@&|^]|//|\*\*|<<|>>)?=(?!=)"""
     return re.search(pattern, text) is not None
-
-
-def called_name(node: ast.Call) -> str:
-    """The last name of what is called; "" for anything but a name or an attribute."""
-    if isinstance(node.func, ast.Attribute):
-        return node.func.attr
-    return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
 def is_patch(call: AttributeCall) -> bool:

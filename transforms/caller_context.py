@@ -77,10 +77,9 @@ class Surroundings:
             node = binding.node
             if not isinstance(node, ast.alias):
                 return True
-            for site in document.editor.sites:
-                if site.node is binding.statement and site.is_from:
-                    if f"{site.target}.{node.name}" != dotted:
-                        return True
+            site = document.editor.site_of(binding.statement)
+            if site is not None and site.is_from and f"{site.target}.{node.name}" != dotted:
+                return True
         return False
 
     def is_loaded(self, source: SourceState, target: str) -> bool:

@@ -122,7 +122,7 @@ def _drop_empty_guards(caller: Caller) -> None:
     dropped = 0
     for statement in document.symbols.statements:
         if is_type_checking(statement.node) and not caller.is_frozen(statement.node):
-            dropped += prune(document, statement, set())
+            dropped += prune(document, statement)
     if not dropped:
         return
     references = document.module.scopes.of(document.module.scopes.module, "TYPE_CHECKING")

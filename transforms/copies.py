@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transforms.called import called_name
 from transforms.errors import Refusal
 from transforms.move import SourceState
 
@@ -81,8 +82,7 @@ def _is_value(node: ast.expr) -> bool:
     if isinstance(node, (ast.Subscript, ast.Starred)):
         return _is_value(node.value)
     if isinstance(node, ast.Call):
-        function = node.func
-        last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        last = called_name(node)
         is_function = last[:1].islower() or last[:1] == "_"
         return last in _VALUES or (is_function and last not in _MAKERS)
     return False

@@ -10,11 +10,12 @@ from transforms.edits import Block
 from transforms.errors import Refusal
 from transforms.fixtures import is_fixture_use
 from transforms.imports import ImportedName, render_import
+from transforms.kinds import is_future, is_string
 from transforms.move import Group, Move, SourceState
 from transforms.names import relative_name
 from transforms.needs import is_for_checkers
 from transforms.orphans import Orphans
-from transforms.symbols import Symbols, is_future, is_string
+from transforms.symbols import Symbols
 
 # What keeps a linter from taking away an import that nothing in the file uses.
 UNUSED = "# noqa: F401"

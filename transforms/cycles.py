@@ -18,7 +18,7 @@ from transforms.names import Names, resolve_import
 from transforms.parsing import parse
 from transforms.tree import Tree
 
-_Edges = dict[str, int]  # module -> line of the import
+Edges = dict[str, int]  # module -> line of the import
 
 _MAX_MODULES = 4000
 
@@ -36,19 +36,19 @@ def check_cycles(
     `created` maps a new module's dotted name to its source's; `parsed` holds the trees of files
     that were parsed already, by their bytes.
     """
-    loading = _Loading(tree, after, names, parsed)
+    loading = Loading(tree, after, names, parsed)
     family = {*created, *(source.after.dotted for source in move.sources)}
     _refuse_cycles(
         sorted(loading.new_paths),
         lambda dotted: dotted in family or loading.is_imported(dotted),
-        _Graph(loading.before_edges),
-        _Graph(loading.after_edges),
+        Graph(loading.before_edges),
+        Graph(loading.after_edges),
         created,
         loading.place,
     )
 
 
-class _Loading:
+class Loading:
     """What modules load, before the move and after it."""
 
     def __init__(
@@ -66,13 +66,15 @@ class _Loading:
         gone = {names.dotted(path) for path in paths if after[path] is None}
         self._gone = gone - set(self.new_paths)
 
-    def before_edges(self, dotted: str) -> _Edges:
+    def before_edges(self, dotted: str) -> Edges:
+        """What a module loads before the move."""
         path = self._path_before(dotted)
         if path is None:
             return {}
         return self._edges(self.tree.read(path), path, dotted, self._existed)
 
-    def after_edges(self, dotted: str) -> _Edges:
+    def after_edges(self, dotted: str) -> Edges:
+        """What a module loads after it."""
         path = self.new_paths.get(dotted)
         blob = self.after[path] if path else None
         if path and blob is not None:
@@ -83,6 +85,7 @@ class _Loading:
         return self._edges(self.tree.read(path), path, dotted, self._exists)
 
     def place(self, dotted: str, line: int) -> Place:
+        """A line of a module as the move leaves it."""
         path = self.new_paths.get(dotted, self.names.path_of(dotted) or dotted)
         blob = self.after.get(path)
         text = blob.data.decode("utf-8", "replace").split("\n") if blob else []
@@ -110,7 +113,7 @@ class _Loading:
     def _exists(self, dotted: str) -> bool:
         return dotted in self.new_paths or (self._existed(dotted) and dotted not in self._gone)
 
-    def _edges(self, data: bytes, path: str, dotted: str, exists: Callable[[str], bool]) -> _Edges:
+    def _edges(self, data: bytes, path: str, dotted: str, exists: Callable[[str], bool]) -> Edges:
         if data not in self._parsed:
             try:
                 self._parsed[data] = parse(data, path)
@@ -123,12 +126,12 @@ class _Loading:
 
 def _imports_of(
     tree: ast.Module, dotted: str, package: str, exists: Callable[[str], bool]
-) -> _Edges:
+) -> Edges:
     """The modules that loading `dotted` loads, each with the line that asks for it.
 
     `from p import n` asks for the module `p.n` if there is one, else for a name in `p`.
     """
-    edges: _Edges = {}
+    edges: Edges = {}
     for node in _loaded(tree.body):
         if isinstance(node, ast.Import):
             wanted = [alias.name for alias in node.names]
@@ -175,14 +178,14 @@ def _loaded(body: Iterable[ast.stmt]) -> Iterable[ast.Import | ast.ImportFrom]:
             stack.extend(reversed(children))
 
 
-class _Graph:
+class Graph:
     """Import edges, read lazily: only modules that a search reaches are parsed."""
 
-    def __init__(self, edges_of: Callable[[str], _Edges]) -> None:
+    def __init__(self, edges_of: Callable[[str], Edges]) -> None:
         self._edges_of = edges_of
-        self._known: dict[str, _Edges] = {}
+        self._known: dict[str, Edges] = {}
 
-    def edges(self, dotted: str) -> _Edges:
+    def edges(self, dotted: str) -> Edges:
         """What a module imports when it is loaded."""
         if dotted not in self._known:
             self._known[dotted] = self._edges_of(dotted)
@@ -220,8 +223,8 @@ class _Graph:
 def _refuse_cycles(
     changed: Iterable[str],
     is_imported: Callable[[str], bool],
-    before: _Graph,
-    after: _Graph,
+    before: Graph,
+    after: Graph,
     stand_ins: Mapping[str, str],
     place: Callable[[str, int], Place],
 ) -> None:
@@ -252,21 +255,21 @@ def _refuse_cycles(
             )
 
 
-def _cycle_within(family: set[str], after: _Graph, module: str, target: str) -> list[str] | None:
+def _cycle_within(family: set[str], after: Graph, module: str, target: str) -> list[str] | None:
     """The way back from `target`, by modules that were one before: none of them may be there."""
     back = after.path(target, module, {}, family)
     return None if back is None or _is_package_of_new(module, target, back) else back
 
 
 def _new_cycle(
-    before: _Graph, after: _Graph, stand_ins: Mapping[str, str], module: str, target: str
+    before: Graph, after: Graph, stand_ins: Mapping[str, str], module: str, target: str
 ) -> list[str] | None:
     """The way back from `target` by any module, unless the two were in a cycle already."""
     back = after.path(target, module, stand_ins)
     return None if back is None or _was_cyclic(before, stand_ins, module, target) else back
 
 
-def _was_loaded(before: _Graph, stand_ins: Mapping[str, str], module: str, target: str) -> bool:
+def _was_loaded(before: Graph, stand_ins: Mapping[str, str], module: str, target: str) -> bool:
     """Whether the module loaded `target` before the move: by itself, or through its source."""
     old = before.edges(stand_ins.get(module, module))
     if target in old or stand_ins.get(target) in old or stand_ins.get(target) == module:
@@ -275,7 +278,7 @@ def _was_loaded(before: _Graph, stand_ins: Mapping[str, str], module: str, targe
     return any(target in before.edges(source) for source in sources)
 
 
-def _was_cyclic(before: _Graph, stand_ins: Mapping[str, str], module: str, target: str) -> bool:
+def _was_cyclic(before: Graph, stand_ins: Mapping[str, str], module: str, target: str) -> bool:
     one, other = stand_ins.get(module, module), stand_ins.get(target, target)
     if one == other:
         return True

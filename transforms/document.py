@@ -7,7 +7,7 @@ one statement end in one edit, and a file is parsed once.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -106,7 +106,7 @@ class Document:
             site = self._one_of_its_module(wanted.target, before)
         if site is None and self.sorter and wanted.pragma is None:
             last = self.head.last_import(wanted.spelled, before)
-            site = next((s for s in self.editor.sites if s.node is last), None)
+            site = self.editor.site_of(last)
         if site is None:
             if not any(wanted == other for other, _ in self._wanted):
                 self._wanted.append((wanted, before))
@@ -176,7 +176,7 @@ class Document:
                 continue
             if before is not None and site.start >= before:
                 continue
-            if pragma is None or pragma == self.editor.statement(site).pragma:
+            if pragma is None or pragma == self.editor.look(site).pragma:
                 return site
         return None
 
@@ -224,7 +224,7 @@ class Document:
     def _drop_empty_guards(self) -> None:
         """An `if TYPE_CHECKING:` that lost all its imports goes, and so does its own import."""
         dropped = sum(
-            prune(self, statement, set())
+            prune(self, statement)
             for statement in self.symbols.statements
             if is_type_checking(statement.node) and not self.edits.is_deleted(statement.start)
         )
@@ -341,18 +341,11 @@ class Document:
         return 1
 
 
-def prune(document: Document, statement: Statement, drop: set[tuple[int, str]]) -> bool:
-    """Drop names from the imports inside a guard; delete the guard when only imports were in it.
-
-    `drop` holds (id of the import node, alias as spelled). Returns whether the guard went.
-    """
+def prune(document: Document, statement: Statement) -> bool:
+    """Delete a guard whose imports all go, if only imports were in it; whether it went."""
     editor = document.editor
     inside = [site for site in editor.sites if site.guards and site.guards[0] is statement.node]
-    for site in inside:
-        for name in site.names:
-            if (id(site.node), str(name)) in drop:
-                editor.remove(site, name)
-    gone = {id(site.node) for site in inside if editor.is_emptied(site)}
+    gone = {site.node for site in inside if editor.is_emptied(site)}
     if gone and is_empty_without(statement.node, gone):
         editor.forget(inside)
         document.edits.delete_lines(
@@ -362,13 +355,13 @@ def prune(document: Document, statement: Statement, drop: set[tuple[int, str]]) 
     return False
 
 
-def is_empty_without(node: ast.stmt, gone: set[int]) -> bool:
+def is_empty_without(node: ast.stmt, gone: Collection[ast.stmt]) -> bool:
     """Whether a guard would hold nothing but `pass` once the imports in `gone` have left it.
 
     A `try` loses its meaning with its body: its handlers go with it, unless they hold a definition.
     """
     if isinstance(node, (ast.Import, ast.ImportFrom)):
-        return id(node) in gone
+        return node in gone
     if isinstance(node, ast.Pass):
         return True
     if isinstance(node, ast.If):

@@ -8,7 +8,7 @@ other files read through them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -24,6 +24,7 @@ from transforms.destination import compose
 from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters, no_formatters
+from transforms.formatters.touched import format_touched
 from transforms.imports import Shrink
 from transforms.intent import check_roots, check_targets
 from transforms.landing import refuse_anchors, refuse_blocked, refuse_without_init
@@ -42,6 +43,7 @@ from transforms.outcome import (
 from transforms.packages import export_names
 from transforms.plan import Plan
 from transforms.preamble import Context, Preamble, derive
+from transforms.relocation import relocate
 from transforms.remarks import remarks
 from transforms.resolve import resolve_move
 from transforms.soundness import check_module
@@ -50,7 +52,69 @@ from transforms.tree import OverlayTree, Tree
 
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
     """Apply a plan to a tree. Raises `Refusal` with the place and the next step."""
-    return _Engine(plan, tree, formatters or no_formatters()).run()
+    formatters = formatters or no_formatters()
+    if not plan.moves:
+        return _Engine(plan, tree, formatters).run()
+    return _apply_whole(plan, tree, formatters)
+
+
+def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters) -> Outcome:
+    """Whole modules move after the symbols of the same plan, in the tree that those leave."""
+    symbols = _empty_outcome()
+    if plan.sources:
+        alone = replace(plan, moves=(), edits=(), files=(), title="")
+        symbols = _Engine(alone, tree, no_formatters()).run()
+    packages = () if plan.sources else plan.packages
+    rest = replace(plan, sources=(), destinations=(), packages=packages)
+    between = OverlayTree(tree, symbols.changes.after()) if symbols.changes else tree
+    start = time.perf_counter()
+    run = relocate(rest, between, formatters)
+    moved = time.perf_counter()
+    for path, blob in symbols.changes.after().items():
+        run.after.setdefault(path, blob)
+    changed = run.finish()
+    phases = (Phase("resolve", moved - start), Phase("format", time.perf_counter() - moved))
+    callers = {caller.path: caller.edits for caller in symbols.callers}
+    for path, edits in run.edits.items():
+        callers[path] = (*callers.get(path, ()), *edits)
+    return replace(
+        symbols,
+        changes=ChangeSet.of({path: tree.blob(path) for path in run.after}, run.after),
+        callers=_callers(callers),
+        authored=(*symbols.authored, *_authored_text(plan, run.names)),
+        notes=_in_order([*symbols.notes, *run.notes]),
+        formatted=tuple(str(tool) for tool in formatters.tools),
+        formatter_edits=changed,
+        phases=(*symbols.phases, *phases),
+        relocated=run.relocated,
+    )
+
+
+def _empty_outcome() -> Outcome:
+    return Outcome(ChangeSet(), (), (), (), (), (), ())
+
+
+def _callers(edits: Mapping[str, Sequence[Edit]]) -> tuple[Caller, ...]:
+    return tuple(
+        Caller(path, tuple(sorted(found, key=lambda e: (e.line, e.kind, e.after))))
+        for path, found in sorted(edits.items())
+    )
+
+
+def _in_order(notes: Iterable[Note]) -> tuple[Note, ...]:
+    def key(note: Note) -> tuple[str, int, str, str]:
+        return note.place.path, note.place.line or 0, note.kind, note.message
+
+    return tuple(sorted(notes, key=key))
+
+
+def _authored_text(plan: Plan, names: Names) -> Iterator[Authored]:
+    """What a plan has literally of whole files and of edits."""
+    for file in plan.files:
+        yield Authored(path_of_new(file, plan, names), "file", file.rows())
+    for edit in plan.edits:
+        removed, added = edit.sides()
+        yield Authored(str(edit.file), "edit", added, removed)
 
 
 @dataclass(slots=True)
@@ -146,7 +210,7 @@ class _Engine:
         for site in document.editor.sites:
             rule = self._shrink_of(document.path, site.target)
             if rule is not None:
-                document.editor.shrink[id(site.node)] = rule
+                document.editor.shrink[site] = rule
 
     def _settle_sources(self) -> None:
         """Let code that will move name other moved symbols by their new homes, before it moves."""
@@ -377,28 +441,7 @@ class _Engine:
 
     def _format(self) -> dict[str, tuple[str, ...]]:
         with self._phase("format"):
-            files = {
-                path: blob.data
-                for path, blob in sorted(self.after.items())
-                if blob is not None and path not in self.authored
-            }
-            if not self.formatters.tools or not files:
-                return {}
-            # Authored configuration does not count: no plan chooses how its code is formatted.
-            laid = {
-                path: blob
-                for path, blob in self.after.items()
-                if path not in self.authored or path.endswith((".py", ".pyi"))
-            }
-            after = OverlayTree(self.tree, laid)
-            changed: dict[str, tuple[str, ...]] = {}
-            for path, formatted in sorted(self.formatters.format(files, after).items()):
-                blob = self.after[path]
-                if blob is not None and formatted.data != blob.data:
-                    self.after[path] = Blob(formatted.data, blob.mode)
-                if formatted.changed_by:
-                    changed[path] = formatted.changed_by
-            return changed
+            return format_touched(self.after, self.authored.keys(), self.tree, self.formatters)
 
     def _apply_authored_edits(self) -> None:
         apply_edits(self.plan, self.names, self.tree, self.after)
@@ -413,22 +456,9 @@ class _Engine:
                 replace(item, lines=_line_count(self.after.get(item.path)))
                 for item in self.summary.destinations
             ),
-            callers=tuple(
-                Caller(path, tuple(sorted(edits, key=lambda e: (e.line, e.kind, e.after))))
-                for path, edits in sorted(self.summary.callers.items())
-            ),
+            callers=_callers(self.summary.callers),
             authored=tuple(self._authored()),
-            notes=tuple(
-                sorted(
-                    self._standing_notes(),
-                    key=lambda note: (
-                        note.place.path,
-                        note.place.line or 0,
-                        note.kind,
-                        note.message,
-                    ),
-                )
-            ),
+            notes=_in_order(self._standing_notes()),
             formatted=tuple(str(tool) for tool in self.formatters.tools),
             formatter_edits=formatter_edits,
             phases=tuple(Phase(name, seconds) for name, seconds in self.phases.items()),
@@ -441,11 +471,7 @@ class _Engine:
             if rows and group.located.path not in headed:
                 headed.add(group.located.path)
                 yield Authored(group.located.path, "header", rows)
-        for file in self.plan.files:
-            yield Authored(path_of_new(file, self.plan, self.names), "file", file.rows())
-        for edit in self.plan.edits:
-            removed, added = edit.sides()
-            yield Authored(str(edit.file), "edit", added, removed)
+        yield from _authored_text(self.plan, self.names)
 
     def _standing_notes(self) -> Iterator[Note]:
         """Notes whose line an authored edit has not since replaced."""

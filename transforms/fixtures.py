@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
+from transforms.called import called_name, decorating, last_name
 from transforms.module import Module
 from transforms.scope_types import Reference, Scope
 
@@ -57,7 +58,7 @@ def _asked(tree: ast.Module) -> Iterator[tuple[ast.stmt, ast.AST, str]]:
             pending += node.body
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Assign)):
             for call in ast.walk(node):
-                if isinstance(call, ast.Call) and _last(call.func) in (
+                if isinstance(call, ast.Call) and called_name(call) in (
                     "usefixtures",
                     "getfixturevalue",
                 ):
@@ -83,7 +84,7 @@ def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.ar
 
 
 def _parametrized(decorator: ast.expr) -> Iterator[str]:
-    if not isinstance(decorator, ast.Call) or _last(decorator.func) != "parametrize":
+    if not isinstance(decorator, ast.Call) or called_name(decorator) != "parametrize":
         return
     if not decorator.args or any(keyword.arg == "indirect" for keyword in decorator.keywords):
         return
@@ -94,11 +95,6 @@ def _parametrized(decorator: ast.expr) -> Iterator[str]:
 
 def _is_fixture(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     for decorator in node.decorator_list:
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if _last(target).endswith("fixture"):
+        if last_name(decorating(decorator)).endswith("fixture"):
             return True
     return False
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

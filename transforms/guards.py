@@ -46,27 +46,27 @@ def only_imports(node: ast.stmt) -> bool:
 def guard_text(
     document: Document,
     statement: Statement,
-    needed: Collection[int],
+    needed: Collection[ast.alias],
     destination: Located,
     shrink: ShrinkOf,
 ) -> str:
-    """A guard as `destination` gets it, with the needed aliases (by identity) only.
+    """A guard as `destination` gets it, with the needed aliases only.
 
     A `try` is taken whole: whether it falls back depends on all that it imports.
     """
     module = document.module
     edits = Edits(module.text, module.newline)
-    editor = ImportEditor(module, document.package, lambda: document.style)
+    editor = document.editor.anew()
     inside = [s for s in editor.sites if s.guards and s.guards[0] is statement.node]
     if only_imports(statement.node):
         for site in inside:
             for alias, name in zip(site.node.names, site.names, strict=True):
-                if id(alias) not in needed:
+                if alias not in needed:
                     editor.remove(site, name)
     for site in inside:
         rule = shrink(destination.path, site.target)
         if rule is not None:
-            editor.shrink[id(site.node)] = rule
+            editor.shrink[site] = rule
         rebase(editor, site, destination)
     drop_empty_branches(document, statement.node, editor, edits)
     editor.finish(edits)
@@ -77,7 +77,7 @@ def drop_empty_branches(
     document: Document, node: ast.stmt, editor: ImportEditor, edits: Edits
 ) -> None:
     """Inside a guard, guards and `else` branches that lost all their imports go as a whole."""
-    gone = {id(site.node) for site in editor.sites if editor.is_emptied(site)}
+    gone = {site.node for site in editor.sites if editor.is_emptied(site)}
     module = document.module
     for child in ast.walk(node) if gone else ():
         if isinstance(child, (ast.If, ast.Try)) and child is not node:
@@ -90,7 +90,7 @@ def drop_empty_branches(
             continue
         inside = [s for s in editor.sites if any(_holds(part, s.node) for part in suite)]
         if inside and all(is_empty_without(part, gone) for part in suite):
-            if all(id(site.node) in gone for site in inside):
+            if all(site.node in gone for site in inside):
                 editor.forget(inside)
                 end = module.span(suite[-1])[1]
                 edits.delete_lines(module.line_start(start), module.after_line(end))

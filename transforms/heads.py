@@ -8,8 +8,8 @@ from functools import cached_property
 
 from transforms.import_runs import STANDARD_LIBRARY, Insertion, insertion_point, module_of
 from transforms.import_types import ImportStyle
+from transforms.kinds import is_future, is_string
 from transforms.module import Module
-from transforms.symbols import is_future, is_string
 
 _GUARDS = (ast.If, ast.Try)
 _IMPORTS = (ast.Import, ast.ImportFrom)

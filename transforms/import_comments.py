@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from transforms.comments import is_banner, is_directive
 from transforms.edits import Edits
@@ -24,10 +25,10 @@ def drop_comments(module: Module, editor: ImportEditor, edits: Edits) -> None:
     A comment above a group of imports heads the group: it stays while one of them does, unless it
     names what goes. What speaks to a tool, and what belongs to the file, stays.
     """
-    emptied = {id(site.node): site for site in editor.sites if _goes(editor, site)}
+    emptied: dict[ast.AST, Site] = {s.node: s for s in editor.sites if _goes(editor, s)}
     statements = module.statements
     for statement in statements:
-        site = emptied.get(id(statement.node))
+        site = emptied.get(statement.node)
         if site is None or statement.shared or statement.block_start == statement.start:
             continue
         first, last = module.line_of(statement.block_start), module.line_of(statement.start) - 1
@@ -60,7 +61,10 @@ def _own_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _heads_more(
-    module: Module, statements: Sequence[Statement], statement: Statement, emptied: dict[int, Site]
+    module: Module,
+    statements: Sequence[Statement],
+    statement: Statement,
+    emptied: Collection[ast.AST],
 ) -> bool:
     """Whether another import stands right below, in the same group, and stays."""
     for other in statements[statement.index + 1 :]:
@@ -68,7 +72,7 @@ def _heads_more(
             return False
         if other.block_start != other.start:
             return False  # it has a comment of its own
-        if id(other.node) not in emptied:
+        if other.node not in emptied:
             return True
     return False
 

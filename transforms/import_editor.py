@@ -10,10 +10,14 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from transforms.edits import Edits
+from transforms.errors import Refusal
+from transforms.import_looks import Look
 from transforms.import_places import Place, Run
-from transforms.import_sites import ImportNode, Site, find_sites
+from transforms.import_sites import Site, find_sites
+from transforms.import_types import LongName
 from transforms.imports import (
     ImportedName,
     ImportStatement,
@@ -68,18 +72,32 @@ class ImportEditor:
         style: Callable[[], ImportStyle],
         *,
         sorter: bool = False,
+        sites: Sequence[Site] | None = None,
     ) -> None:
         self.module = module
         self.package = package
         self.sorter = sorter
         self._style = style  # asked for late: most files are read and never changed
-        self.sites = find_sites(module, package)
-        self.shrink: dict[int, Shrink] = {}  # by id of a site's node
+        self.sites = find_sites(module, package) if sites is None else sites
+        self.shrink: dict[Site, Shrink] = {}
         self.default_shrink = Shrink.COLLAPSE
-        self.relayout: set[int] = set()  # sites laid out anew although they lose nothing
-        self._changes: dict[int, _Changes] = {}
+        self._changes: dict[Site, _Changes] = {}
         self._made: list[tuple[Site, _New]] = []  # new statements, and whose run they are in
         self._inserted: list[tuple[int, str, _New]] = []  # those above a comment: offset, indent
+
+    def anew(self) -> ImportEditor:
+        """An editor of the same statements that has collected nothing."""
+        return ImportEditor(
+            self.module, self.package, self._style, sorter=self.sorter, sites=self.sites
+        )
+
+    @cached_property
+    def _by_node(self) -> dict[ast.AST, Site]:
+        return {site.node: site for site in self.sites}
+
+    def site_of(self, node: ast.AST | None) -> Site | None:
+        """The site of an import statement; None for any other node."""
+        return self._by_node.get(node) if node is not None else None
 
     @property
     def style(self) -> ImportStyle:
@@ -88,30 +106,44 @@ class ImportEditor:
 
     def statement(self, site: Site) -> ImportStatement:
         """The statement as text, with its trailing comment if it has its line for itself."""
-        text = self.module.text[site.start : self._end(site)]
-        return self._parse(site, text)
+        return self._parse(site, self._text(site))
+
+    def look(self, site: Site) -> Look:
+        """What the statement shows to who only looks at it."""
+        return Look(self._text(site), site.indent, site.node)
+
+    def _text(self, site: Site) -> str:
+        return self.module.text[site.start : self._end(site)]
 
     def _parse(self, site: Site, text: str) -> ImportStatement:
-        return ImportStatement.parse(
-            text, newline=self.module.newline, indent=site.indent, style=self.style
-        )
+        try:
+            return ImportStatement.parse(
+                text, newline=self.module.newline, indent=site.indent, style=self.style
+            )
+        except LongName:
+            raise Refusal(
+                "deep-input",
+                "This import statement, which changes, has a name of more parts than can be read.",
+                next_step="Shorten the name, or leave the file out.",
+                place=self.module.place(site.line),
+            ) from None
 
     def _of(self, site: Site) -> _Changes:
-        return self._changes.setdefault(id(site.node), _Changes())
+        return self._changes.setdefault(site, _Changes())
 
     def removed(self, site: Site) -> list[ImportedName]:
         """Names that leave a statement."""
-        changes = self._changes.get(id(site.node))
+        changes = self._changes.get(site)
         return changes.removed if changes else []
 
     def gains(self, site: Site) -> bool:
         """Whether names have come to a statement from elsewhere."""
-        changes = self._changes.get(id(site.node))
+        changes = self._changes.get(site)
         return changes is not None and bool(changes.added)
 
     def is_emptied(self, site: Site) -> bool:
         """Whether every name has left the statement and none has come."""
-        changes = self._changes.get(id(site.node))
+        changes = self._changes.get(site)
         return bool(
             changes
             and len(set(changes.removed)) == len(set(site.names))
@@ -120,14 +152,14 @@ class ImportEditor:
 
     def target_of(self, site: Site) -> str | None:
         """The absolute module that a `from` import will name."""
-        changes = self._changes.get(id(site.node))
+        changes = self._changes.get(site)
         return site.target if changes is None or changes.target is None else changes.target
 
     def imports(self, target: str, bound: str) -> bool:
         """Whether some statement will import from `target` what is called `bound` here or there."""
         for site in self.sites:
             if self.target_of(site) == target:
-                changes = self._changes.get(id(site.node)) or _Changes()
+                changes = self._changes.get(site) or _Changes()
                 left = [name for name in site.names if name not in changes.removed]
                 if any(bound in (n.name, n.asname) for n in [*left, *changes.added]):
                     return True
@@ -138,13 +170,13 @@ class ImportEditor:
 
     def is_sent(self, site: Site) -> bool:
         """Whether the statement imports from another module than it did."""
-        changes = self._changes.get(id(site.node))
+        changes = self._changes.get(site)
         return changes is not None and changes.target is not None
 
     def forget(self, sites: Sequence[Site]) -> None:
         """Drop what was collected for statements that go with the guard around them."""
         for site in sites:
-            self._changes.pop(id(site.node), None)
+            self._changes.pop(site, None)
 
     # What is asked for
 
@@ -222,7 +254,7 @@ class ImportEditor:
         """Whether the run of `site` has `import NAME`, or will have."""
         for other in self.sites:
             if other.block is site.block and not other.is_from:
-                changes = self._changes.get(id(other.node)) or _Changes()
+                changes = self._changes.get(other) or _Changes()
                 stays = name not in changes.removed and name not in changes.replaced
                 if name in changes.replaced.values() or (name in other.names and stays):
                     return True
@@ -237,7 +269,7 @@ class ImportEditor:
         for other in self.sites:
             if other is site or other.block is not site.block or not self._gives(other, target):
                 continue
-            changes = self._changes.get(id(other.node)) or _Changes()
+            changes = self._changes.get(other) or _Changes()
             gone = name in changes.removed or name in changes.replaced
             if name in changes.added or (name in other.names and not gone):
                 if self.reaches(other, site):
@@ -298,7 +330,7 @@ class ImportEditor:
 
     def _pragma(self, site: Site) -> str | None:
         """The statement's comment for tools, without what speaks of its star alone."""
-        pragma = self.statement(site).pragma
+        pragma = self.look(site).pragma
         if pragma is None or not site.is_star:
             return pragma
         head, colon, codes = pragma.partition(":")
@@ -331,7 +363,7 @@ class ImportEditor:
         return Run(self.module, sites, self._spelled, self.style)
 
     def _spelled(self, site: Site) -> str | None:
-        changes = self._changes.get(id(site.node))
+        changes = self._changes.get(site)
         return changes.module if changes else None
 
     # How it is written
@@ -339,7 +371,7 @@ class ImportEditor:
     def finish(self, edits: Edits) -> None:
         """Render every changed statement. Statements that lost all names are deleted."""
         for site in self.sites:
-            changes = self._changes.get(id(site.node))
+            changes = self._changes.get(site)
             if changes is not None and changes.moved_to is not None:
                 text = self._remaining(site, changes)
                 new = _New(changes.target, changes.module, list(site.names), {}, None, text)
@@ -347,9 +379,9 @@ class ImportEditor:
         for offset, indent, new in self._inserted:
             edits.insert(offset, indent + self._new(indent, new) + self.module.newline)
         for site in self.sites:
-            changes = self._changes.get(id(site.node))
-            if changes is not None or id(site.node) in self.relayout:
-                self._render(site, changes or _Changes(), edits)
+            changes = self._changes.get(site)
+            if changes is not None:
+                self._render(site, changes, edits)
 
     def _render(self, site: Site, changes: _Changes, edits: Edits) -> None:
         lines = [self._new(site.indent, new) for new in _in_order(changes.above)]
@@ -374,7 +406,7 @@ class ImportEditor:
 
     def _remaining(self, site: Site, changes: _Changes) -> str | None:
         """The statement with its edits, None if no name is left."""
-        text = self.module.text[site.start : self._end(site)]
+        text = self._text(site)
         if len(set(changes.removed)) == len(set(site.names)) and not changes.added:
             return None
         if changes.added:
@@ -383,8 +415,8 @@ class ImportEditor:
             )
         for old, new in changes.replaced.items():
             text = self._parse(site, text).replacing(old, new)
-        if changes.removed or id(site.node) in self.relayout:
-            shrink = self.shrink.get(id(site.node), self.default_shrink)
+        if changes.removed:
+            shrink = self.shrink.get(site, self.default_shrink)
             text = self._parse(site, text).without(changes.removed, shrink) or ""
         if changes.module is not None:
             text = self._parse(site, text).renamed(changes.module)
@@ -410,7 +442,8 @@ class ImportEditor:
         return all(node is site.node or self._is_gone(node) for node in site.block)
 
     def _is_gone(self, node: ast.stmt) -> bool:
-        return any(other.node is node and self.is_emptied(other) for other in self.sites)
+        site = self.site_of(node)
+        return site is not None and self.is_emptied(site)
 
     def _after(self, site: Site) -> int:
         """The end of a deleted statement's lines; a suite does not begin with a gap instead."""
@@ -447,6 +480,3 @@ def _skip_blanks(text: str, offset: int) -> int:
     while text[offset : offset + 1] in (" ", "\t"):
         offset += 1
     return offset
-
-
-__all__ = ["ImportEditor", "ImportNode"]

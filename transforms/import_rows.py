@@ -2,32 +2,18 @@
 
 A `Body` keeps every character of the statement: `render(parse_body(text), newline)` is the text
 again, except where commas stand in a mixture of places, which only an edit ever rewrites.
-LibCST finds the tokens. Plain statements, on one line or in brackets, are read without it: LibCST
-takes 0.3 s to import, and nearly all statements are plain (24,825 of 24,851 in SGLang).
+LibCST reads and prints it, and is loaded for the first statement that is edited or written.
 """
 
 from __future__ import annotations
 
-import keyword
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from transforms.import_types import ImportedName, Layout, is_pragma
+from transforms.import_types import ImportedName, Layout, Token, is_pragma
 
 NEWLINE = re.compile(r"\r\n|\n|\r")
-_IDENTIFIER = r"[A-Za-z_][A-Za-z_0-9]*"
-_DOTTED = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
-_SIMPLE_FROM = re.compile(
-    rf"(?P<lead>from )(?P<module>\.*{_DOTTED}|\.+)(?P<head> import )"
-    rf"(?P<names>{_IDENTIFIER}(?: as {_IDENTIFIER})?(?:, {_IDENTIFIER}(?: as {_IDENTIFIER})?)*)"
-)
-_SIMPLE_PLAIN = re.compile(
-    rf"(?P<head>import )"
-    rf"(?P<names>{_DOTTED}(?: as {_IDENTIFIER})?(?:, {_DOTTED}(?: as {_IDENTIFIER})?)*)"
-)
-_WORD = re.compile(_IDENTIFIER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +91,16 @@ class Body:
 
 
 def render(body: Body, newline: str) -> str:
-    """The statement's text, without the first line's indentation and the last line's newline."""
+    """The statement as LibCST prints it.
+
+    Without the first line's indentation and the last line's newline.
+    """
+    from transforms.import_tokens import read
+
+    return read(_joined(body, newline)).code
+
+
+def _joined(body: Body, newline: str) -> str:
     parts = [body.prefix]
     if not body.inline:
         parts += [body.opening, newline]
@@ -157,64 +152,16 @@ def layout_of(body: Body) -> Layout:
     return Layout.EXPLODED if one_each else Layout.HANGING
 
 
-def normalized(identifier: str) -> str:
-    """An identifier as Python compares it (PEP 3131)."""
-    return identifier if identifier.isascii() else unicodedata.normalize("NFKC", identifier)
-
-
 def parse_body(text: str) -> Body:
-    """Read one import statement. ValueError if the text is anything else."""
-    return parse_simple(text) or parse_bracketed(text) or parse_with_libcst(text)
+    """Read one import statement, through LibCST. ValueError if the text is anything else."""
+    from transforms.import_tokens import read
+
+    return body_of(read(text).tokens)
 
 
-def parse_simple(text: str) -> Body | None:
-    """The fast path: one line, single blanks, no brackets; None for other text."""
-    code, sign, comment = text.partition("#")
-    bare = code.rstrip(" \t") if sign else code
-    match = _SIMPLE_FROM.fullmatch(bare) or _SIMPLE_PLAIN.fullmatch(bare)
-    if match is None or NEWLINE.search(comment):
-        return None
-    groups = match.groupdict()
-    cells = []
-    for spelled in groups["names"].split(", "):
-        name, _, asname = spelled.partition(" as ")
-        cells.append(Cell(ImportedName(name, asname or None), spelled))
-    words = [*_WORD.findall(groups.get("module") or "")]
-    for cell in cells:
-        words += [*cell.name.name.split("."), cell.name.asname or ""]
-    if any(keyword.iskeyword(word) for word in words):
-        return None  # LibCST says what is wrong with it
-    return Body(
-        lead=groups.get("lead") or "",
-        module=groups.get("module") or "",
-        head=groups["head"],
-        rows=(Row(tuple(cells)),),
-        tail=text[len(bare) :],
-    )
-
-
-def parse_bracketed(text: str) -> Body | None:
-    """The fast path for brackets: ASCII names, no backslashes; None for other text."""
-    from transforms.import_brackets import bracketed_tokens
-
-    found = bracketed_tokens(text)
-    return None if found is None else _Builder(found).body()
-
-
-def parse_with_libcst(text: str) -> Body:
-    """Read any import statement through LibCST. ValueError if the text is anything else."""
-    from transforms.import_tokens import tokens
-
-    return _Builder(tokens(text)).body()
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A piece of a statement: `lead`, `module`, `head`, `(`, `name`, `,`, `blank`, `)`, `tail`."""
-
-    kind: str
-    text: str
-    name: ImportedName | None = None
+def body_of(tokens: Iterable[Token]) -> Body:
+    """A statement from its pieces."""
+    return _Builder(tokens).body()
 
 
 class _Line:
@@ -248,7 +195,7 @@ class _Builder:
         elif token.kind == "(":
             self._bracketed = True
         elif token.kind == "name":
-            assert token.name is not None  # noqa: S101 - tokens() sets it with this kind
+            assert token.name is not None  # noqa: S101 - it comes with this kind
             line = self._lines[-1]
             gap = self._gap if line.cells else ""
             if not line.cells:

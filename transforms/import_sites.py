@@ -9,13 +9,23 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from transforms.imports import ImportedName
 from transforms.module import Module
 from transforms.names import resolve_import
 
 ImportNode = ast.Import | ast.ImportFrom
 _BODIES = ("body", "orelse", "finalbody")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedName:
+    """A name as `ast` spells it: `a.b.c` for plain imports, `*` for a star, NFKC-normalized."""
+
+    name: str
+    asname: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.asname is None else f"{self.name} as {self.asname}"
 
 
 @dataclass(eq=False, slots=True)

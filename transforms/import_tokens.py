@@ -1,29 +1,59 @@
-"""The tokens of one import statement, found by LibCST. Importing this module imports LibCST."""
+"""One import statement as LibCST reads and prints it. Importing this module imports LibCST.
+
+That takes 0.2 s, so only statements that are edited or written come here, each text once; what is
+only looked at is for `transforms.import_looks`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 import libcst as cst
 
-from transforms.import_rows import Token, normalized
-from transforms.import_types import ImportedName
+from transforms.import_types import ImportedName, LongName, Token, normalized
 
-_CODE = cst.Module([])
-# LibCST nests one node in another for each part of a dotted name and walks them recursively.
+_COMMENT = re.compile(r"#[^\r\n]*")
+# LibCST nests one node in another for each part of a dotted name and walks them recursively:
+# 500 parts are too many for Python's stack, and 30,000 take the process down.
 _PARTS = 100
+_TEXTS = 4096
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """Every piece of the statement in order; the pieces joined are the text.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A statement in pieces, in order: joined they are its text. `code` is what LibCST prints."""
 
-    ValueError if the text is not exactly one import statement, or a dotted name in it has so
-    many parts (hundreds) that LibCST cannot read it.
+    tokens: tuple[Token, ...]
+    code: str
+
+
+@lru_cache(_TEXTS)
+def read(text: str) -> Reading:
+    """Read the text of one import statement.
+
+    ValueError if the text is not exactly one import statement: `LongName` if a dotted name in it
+    has more parts than LibCST survives.
     """
+    _refuse_long_names(text)
     try:
         module = cst.parse_module(text)
-    except (cst.ParserSyntaxError, RecursionError) as error:
+    except cst.ParserSyntaxError as error:
         raise ValueError(f"not an import statement: {text[:80]!r}") from error
+    reading = Reading(tuple(_tokens(module, text)), module.code)
+    if reading.code != text or "".join(token.text for token in reading.tokens) != text:
+        raise ValueError(f"not given back by LibCST as it is: {text[:80]!r}")
+    return reading
+
+
+def _refuse_long_names(text: str) -> None:
+    if max(part.count(".") for part in _COMMENT.sub("", text).split(",")) >= _PARTS:
+        raise LongName(f"an import statement with a name of more than {_PARTS} parts")
+
+
+def _tokens(module: cst.Module, text: str) -> Iterator[Token]:
     line = module.body[0] if len(module.body) == 1 else None
     if (
         not isinstance(line, cst.SimpleStatementLine)
@@ -34,43 +64,64 @@ def tokens(text: str) -> Iterator[Token]:
     ):
         raise ValueError(f"not one import statement: {text[:80]!r}")
     statement = line.body[0]
-    if isinstance(statement, cst.ImportFrom):
-        yield from _from_import(statement)
-    elif isinstance(statement, cst.Import):
-        yield Token("head", "import")
-        yield from _after_import(statement.whitespace_after_import)
-        yield from _names(statement.names)
-    else:
+    if not isinstance(statement, (cst.Import, cst.ImportFrom)):
         raise ValueError(f"not an import statement: {text[:80]!r}")
     if statement.semicolon is not cst.MaybeSentinel.DEFAULT:
         raise ValueError(f"more than the statement: {text[:80]!r}")
+    yield from _Pieces(module).of(statement)
     tail = line.trailing_whitespace
-    comment = tail.comment.value if tail.comment else ""
-    yield Token("tail", tail.whitespace.value + comment)
+    yield Token("tail", tail.whitespace.value + (tail.comment.value if tail.comment else ""))
 
 
-def _from_import(statement: cst.ImportFrom) -> Iterator[Token]:
-    yield Token("lead", "from" + _code(statement.whitespace_after_from))
-    module = "".join(_code(dot) for dot in statement.relative)
-    if statement.module is not None:
-        module += _code(statement.module)
-    blanks = len(module) - len(module.rstrip())
-    yield Token("module", module[: len(module) - blanks])
-    yield Token("head", module[len(module) - blanks :] + _code(statement.whitespace_before_import))
-    yield Token("head", "import")
-    if statement.lpar is not None:
-        yield Token("head", _code(statement.whitespace_after_import))
-        yield Token("(", "(")
-        yield Token("blank", _code(statement.lpar.whitespace_after))
-    else:
-        yield from _after_import(statement.whitespace_after_import)
-    if isinstance(statement.names, cst.ImportStar):
-        yield Token("name", "*", ImportedName("*"))
-    else:
-        yield from _names(statement.names)
-    if statement.rpar is not None:
-        yield Token("blank", _code(statement.rpar.whitespace_before))
-        yield Token(")", ")")
+class _Pieces:
+    """The pieces of statements of a module, with its line ends."""
+
+    def __init__(self, module: cst.Module) -> None:
+        self._code = module.code_for_node
+
+    def of(self, statement: cst.Import | cst.ImportFrom) -> Iterator[Token]:
+        if isinstance(statement, cst.ImportFrom):
+            yield from self._from_import(statement)
+        else:
+            yield Token("head", "import")
+            yield from _after_import(statement.whitespace_after_import)
+            yield from self._names(statement.names)
+
+    def _from_import(self, statement: cst.ImportFrom) -> Iterator[Token]:
+        yield Token("lead", "from" + self._code(statement.whitespace_after_from))
+        module = "".join(self._code(dot) for dot in statement.relative)
+        if statement.module is not None:
+            module += self._code(statement.module)
+        blanks = len(module) - len(module.rstrip())
+        yield Token("module", module[: len(module) - blanks])
+        yield Token(
+            "head", module[len(module) - blanks :] + self._code(statement.whitespace_before_import)
+        )
+        yield Token("head", "import")
+        if statement.lpar is not None:
+            yield Token("head", self._code(statement.whitespace_after_import))
+            yield Token("(", "(")
+            yield Token("blank", self._code(statement.lpar.whitespace_after))
+        else:
+            yield from _after_import(statement.whitespace_after_import)
+        if isinstance(statement.names, cst.ImportStar):
+            yield Token("name", "*", ImportedName("*"))
+        else:
+            yield from self._names(statement.names)
+        if statement.rpar is not None:
+            yield Token("blank", self._code(statement.rpar.whitespace_before))
+            yield Token(")", ")")
+
+    def _names(self, names: object) -> Iterator[Token]:
+        assert isinstance(names, (list, tuple))  # noqa: S101 - LibCST types it as a bare Sequence
+        for alias in names:
+            comma = alias.comma
+            bare = alias.with_changes(comma=cst.MaybeSentinel.DEFAULT)
+            yield Token("name", self._code(bare), _imported(bare))
+            if isinstance(comma, cst.Comma):
+                yield Token("blank", self._code(comma.whitespace_before))
+                yield Token(",", ",")
+                yield Token("blank", self._code(comma.whitespace_after))
 
 
 def _after_import(blank: cst.SimpleWhitespace) -> Iterator[Token]:
@@ -79,23 +130,7 @@ def _after_import(blank: cst.SimpleWhitespace) -> Iterator[Token]:
     yield Token("blank" if broken else "head", blank.value)
 
 
-def _names(names: object) -> Iterator[Token]:
-    assert isinstance(names, (list, tuple))  # noqa: S101 - LibCST types it as a bare Sequence
-    for alias in names:
-        comma = alias.comma
-        bare = alias.with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        yield Token("name", _code(bare), _imported(bare))
-        if isinstance(comma, cst.Comma):
-            yield Token("blank", _code(comma.whitespace_before))
-            yield Token(",", ",")
-            yield Token("blank", _code(comma.whitespace_after))
-
-
 def _imported(alias: cst.ImportAlias) -> ImportedName:
     name = normalized(alias.evaluated_name)
     asname = alias.evaluated_alias
     return ImportedName(name, None if asname is None else normalized(asname))
-
-
-def _code(node: cst.CSTNode) -> str:
-    return _CODE.code_for_node(node)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import enum
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal
+
+from transforms.import_sites import ImportedName
 
 Wrap = Literal["exploded", "grid", "hanging", "backslash"]
 NameOrder = Literal["case-sensitive", "case-insensitive", "isort"]
@@ -48,22 +51,20 @@ class Shrink(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ImportedName:
-    """A name as `ast` spells it: `a.b.c` for plain imports, `*` for a star, NFKC-normalized."""
-
-    name: str
-    asname: str | None = None
-
-    def __str__(self) -> str:
-        return self.name if self.asname is None else f"{self.name} as {self.asname}"
-
-
-@dataclass(frozen=True, slots=True)
 class NameComments:
     """The comments that belong to one name, without their indentation, each with its `#`."""
 
     above: tuple[str, ...] = ()
     trailing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a statement: `lead`, `module`, `head`, `(`, `name`, `,`, `blank`, `)`, `tail`."""
+
+    kind: str
+    text: str
+    name: ImportedName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,31 @@ class ImportStyle:
     section_gap: int = 1
 
 
+class LongName(ValueError):
+    """A dotted name in an import statement has more parts (hundreds) than LibCST can read."""
+
+
 def is_pragma(comment: str) -> bool:
     """Whether a comment speaks to a tool: `# noqa`, `# type: ignore`, `# isort: skip`, ..."""
     return _PRAGMA.search(comment) is not None
+
+
+def normalized(identifier: str) -> str:
+    """An identifier as Python compares it (PEP 3131)."""
+    return identifier if identifier.isascii() else unicodedata.normalize("NFKC", identifier)
+
+
+__all__ = [
+    "ImportStyle",
+    "ImportedName",
+    "Layout",
+    "LongName",
+    "NameComments",
+    "NameOrder",
+    "Shrink",
+    "StatementOrder",
+    "Token",
+    "Wrap",
+    "is_pragma",
+    "normalized",
+]

@@ -23,7 +23,6 @@ from transforms.import_edits import (
 )
 from transforms.import_layouts import (
     collapsed,
-    fill_range,
     filled_width,
     fits,
     flowed,
@@ -41,7 +40,6 @@ from transforms.import_rows import (
     Cell,
     Row,
     layout_of,
-    normalized,
     parse_body,
     render,
 )
@@ -52,7 +50,7 @@ from transforms.import_types import (
     NameComments,
     NameOrder,
     Shrink,
-    is_pragma,
+    normalized,
 )
 
 __all__ = [
@@ -134,29 +132,6 @@ class ImportStatement:
     def comment(self) -> str | None:
         """The statement's own comment: after its end, and after its opening bracket."""
         return joined_comments(self.body.opening.strip(" \t\f\\"), self.body.tail).strip() or None
-
-    @property
-    def pragma(self) -> str | None:
-        """The statement's comment if it speaks to a tool (`# noqa`): new statements copy it."""
-        comments = [text.strip() for text in (self.body.opening, self.body.tail)]
-        if self.body.inline and len(self.body.rows) > 1:
-            comments.append(self.body.rows[0].comment or "")
-        return joined_comments(*filter(is_pragma, comments)).strip() or None
-
-    @property
-    def fill_range(self) -> tuple[int, int]:
-        """The widths (characters, both inclusive) to which the rows could have been filled.
-
-        Empty (first above last) for rows that were arranged otherwise, or not at all.
-        """
-        return fill_range(self.body, self.indent)
-
-    @property
-    def longest_row(self) -> int:
-        """The length of the longest row that holds several names, in characters; 0 if none does."""
-        lengths = physical_lengths(self.body, self.indent)
-        rows = zip(self.body.rows, lengths, strict=True)
-        return max((length for row, length in rows if len(row.cells) > 1), default=0)
 
     @property
     def order(self) -> NameOrder | None:

@@ -19,6 +19,7 @@ from functools import cached_property
 
 from transforms.comments import header_length, is_banner, is_modeline
 from transforms.errors import Place, Refusal
+from transforms.kinds import is_future
 from transforms.parsing import parse
 from transforms.scopes import Scopes, resolve
 
@@ -272,9 +273,7 @@ class Module:
 
 def _opens(node: ast.stmt) -> bool:
     """Whether what follows still heads the file: a docstring, a `__future__` import."""
-    if isinstance(node, ast.ImportFrom):
-        return node.level == 0 and node.module == "__future__"
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return is_future(node) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
 def first_line(node: ast.stmt) -> int:

@@ -49,14 +49,14 @@ def find_handles(caller: Caller) -> Iterator[Handle]:
                     wanted.append((alias, site, name, module, imported))
     bindings = _bindings(caller) if wanted else {}
     for alias, site, name, module, imported in wanted:
-        binding = bindings.get(id(alias))
+        binding = bindings.get(alias)
         if binding is not None and binding.name not in caller.dropped:
             yield Handle(site, name, binding, module, imported)
 
 
-def _bindings(caller: Caller) -> dict[int, Binding]:
+def _bindings(caller: Caller) -> dict[ast.alias, Binding]:
     return {
-        id(binding.node): binding
+        binding.node: binding
         for scope in caller.document.module.scopes.scopes
         for bindings in scope.bindings.values()
         for binding in bindings
@@ -111,8 +111,7 @@ def _may_rename(caller: Caller, site: Site, parent: str) -> bool:
 
 def _is_sorted_list(caller: Caller, site: Site) -> bool:
     """Whether a name in another's place could break the order of the names."""
-    statement = caller.document.editor.statement(site)
-    return len(site.names) > 1 and statement.order is not None
+    return len(site.names) > 1 and caller.document.editor.look(site).is_sorted
 
 
 def _imported(handle: Handle, target: str, asname: str | None) -> ImportedName:

@@ -86,10 +86,10 @@ class _Group:
 
     def _refuse_ambiguous(self, moved: Sequence[_Use]) -> None:
         """The name must mean this module wherever it is used."""
-        known = {id(handle.binding.node) for handle in self.handles}
+        known = {handle.binding.node for handle in self.handles}
         other: ast.AST | None = None
         for binding in self.binding.scope.bindings[self.binding.name]:
-            if id(binding.node) not in known and binding.kind not in ("delete", "bare annotation"):
+            if binding.node not in known and binding.kind not in ("delete", "bare annotation"):
                 other = binding.node
         for handle in self.handles:
             if handle.module != self.bound:
@@ -262,7 +262,7 @@ class _Group:
             return False
         if self.binding.name in {name for name, _ in self.caller.document.symbols.all_names}:
             return True
-        pragma = self.caller.document.editor.statement(handle.site).pragma or ""
+        pragma = self.caller.document.editor.look(handle.site).pragma or ""
         shown = "noqa" in pragma or self.module.path.endswith(("__init__.py", "__init__.pyi"))
         return shown and not deleted
 

@@ -28,7 +28,7 @@ def moved_text(document: Document, statement: Statement, destination: Located) -
     ]
     if inside:
         edits = Edits(module.text, module.newline)
-        editor = ImportEditor(module, document.package, lambda: document.style)
+        editor = document.editor.anew()
         for site in inside:
             rebase(editor, site, destination)
         editor.finish(edits)
@@ -45,8 +45,7 @@ def rebase(editor: ImportEditor, site: Site, destination: Located) -> None:
         editor.package, destination.package, node.level, node.module, site.target
     )
     if spelled != "." * node.level + (node.module or ""):
-        own = next(other for other in editor.sites if other.node is node)
-        editor.respell(own, spelled)
+        editor.respell(site, spelled)
 
 
 def respelled(text: str, spelled: str, document: Document) -> str:

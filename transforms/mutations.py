@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transforms.called import decorating, last_name, root
+from transforms.kinds import is_main_guard
+
 # Functions that change their first argument.
 _CHANGING = frozenset(
     {"setattr", "delattr", "shuffle", "heapify", "heappush", "heappop", "heapreplace", "insort"}
@@ -27,7 +30,7 @@ def changed_names(node: ast.stmt) -> Iterator[str]:
     """
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         for decorator in node.decorator_list:
-            target = decorator.func if isinstance(decorator, ast.Call) else decorator
+            target = decorating(decorator)
             if isinstance(target, ast.Attribute) and _registers(target.attr):
                 yield from _root(target)
     elif isinstance(node, ast.Expr):
@@ -60,33 +63,19 @@ def roots_changed(node: ast.stmt) -> Iterator[ast.Name]:
             function = child.func
             if isinstance(function, ast.Attribute) and function.attr in _CONTAINER_METHODS:
                 targets = [function]
-            elif getattr(function, "attr", getattr(function, "id", "")) in _CHANGING:
+            elif last_name(function) in _CHANGING:
                 targets = child.args[:1]
         for target in targets:
             for part in ast.walk(target) if isinstance(target, (ast.Tuple, ast.List)) else [target]:
-                root: ast.AST = part
-                while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
-                    root = root.func if isinstance(root, ast.Call) else root.value
-                if isinstance(root, ast.Name) and root is not part:
-                    yield root
-
-
-def is_main_guard(node: ast.stmt) -> bool:
-    """Whether a statement is `if __name__ == "__main__":`."""
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Compare)
-        and any(
-            isinstance(side, ast.Name) and side.id == "__name__"
-            for side in (node.test.left, *node.test.comparators)
-        )
-    )
+                start = root(part)
+                if isinstance(start, ast.Name) and start is not part:
+                    yield start
 
 
 def decorator_roots(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """The names that the decorators of a definition start from, each with its decorator."""
     for decorator in getattr(node, "decorator_list", []):
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        target = decorating(decorator)
         for name in _root(target):
             yield name, decorator
 
@@ -110,8 +99,7 @@ def _called(value: ast.expr) -> Iterator[str]:
     if not isinstance(value, ast.Call):
         return
     function = value.func
-    last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if last in _CHANGING and value.args:
+    if last_name(function) in _CHANGING and value.args:
         yield from _root(value.args[0])
     elif isinstance(function, ast.Attribute):
         yield from _root(function)
@@ -129,7 +117,6 @@ def _stored(target: ast.expr) -> Iterator[str]:
 
 def _root(node: ast.expr) -> Iterator[str]:
     """The name that a chain of attributes, subscripts and calls starts from."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    if isinstance(node, ast.Name):
-        yield node.id
+    start = root(node)
+    if isinstance(start, ast.Name):
+        yield start.id

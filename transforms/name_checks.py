@@ -78,12 +78,12 @@ def _is_same(caller: Caller, binding: Binding, module: str | None) -> bool:
     if isinstance(binding.statement, ast.Import):
         bound = alias.name if alias.asname else alias.name.partition(".")[0]
         return bound == module
-    for site in caller.document.editor.sites:
-        if site.node is binding.statement:
-            if module is None:
-                return caller.move.home(site.target or "", alias.name) == caller.dotted
-            return f"{site.target}.{alias.name}".lstrip(".") == module
-    return False
+    site = caller.document.editor.site_of(binding.statement)
+    if site is None:
+        return False
+    if module is None:
+        return caller.move.home(site.target or "", alias.name) == caller.dotted
+    return f"{site.target}.{alias.name}".lstrip(".") == module
 
 
 def _line(node: ast.AST) -> int:

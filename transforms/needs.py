@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable
 
+from transforms.called import bare, last_name
 from transforms.import_sites import is_type_checking
 from transforms.move import Group
 from transforms.scope_types import Reference, ScopeKind
@@ -90,19 +91,14 @@ def is_for_checkers(reference: Reference, symbols: Symbols) -> bool:
         return True
     statement = reference.statement
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return all(_last(item) in _PLAIN_DECORATORS for item in statement.decorator_list)
+        return all(last_name(bare(item)) in _PLAIN_DECORATORS for item in statement.decorator_list)
     if isinstance(statement, ast.AnnAssign) and reference.scope.kind is ScopeKind.CLASS:
         owner = reference.scope.node
         return not isinstance(owner, ast.ClassDef) or (
-            not owner.decorator_list and all(_last(base) in _PLAIN_BASES for base in owner.bases)
+            not owner.decorator_list
+            and all(last_name(bare(base)) in _PLAIN_BASES for base in owner.bases)
         )
     return True
-
-
-def _last(node: ast.expr) -> str:
-    while isinstance(node, (ast.Call, ast.Subscript)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def dotted_imports(bindings: Iterable[ImportedBinding]) -> list[ImportedBinding]:
@@ -123,11 +119,11 @@ def reached_modules(
 
     A use that reaches none of them by its full name may mean any: then all are needed.
     """
-    reached: set[int] = set()
+    reached: set[ImportedBinding] = set()
     for reference in references:
         chain = (reference.name, *reference.attributes)
         lengths = {
-            id(binding): len(parts)
+            binding: len(parts)
             for binding in bindings
             if (parts := binding.alias.name.split(".")) == list(chain[: len(parts)])
         }
@@ -135,4 +131,4 @@ def reached_modules(
             return bindings
         longest = max(lengths.values())
         reached |= {key for key, length in lengths.items() if length == longest}
-    return [binding for binding in bindings if id(binding) in reached]
+    return [binding for binding in bindings if binding in reached]

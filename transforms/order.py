@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from transforms.called import root
 from transforms.fixtures import is_fixture_use
 from transforms.mutations import roots_changed
 from transforms.scope_types import Reference, ScopeKind
@@ -33,7 +34,7 @@ class Order:
 
     symbols: Symbols
     _runs_through: dict[int, _Run] = field(default_factory=dict)
-    _called: dict[int, set[int]] = field(default_factory=dict)
+    _called: dict[int, set[ast.AST]] = field(default_factory=dict)
     _events: dict[str, list[int]] | None = None
     _effects: dict[str, list[int]] | None = None
 
@@ -112,11 +113,11 @@ class Order:
     def _changed_inside(self, index: int) -> set[str]:
         """Module-level names that the body of a definition re-binds or changes in place."""
         references = self.symbols.references[index]
-        changed = {id(node) for node in roots_changed(self.symbols.statements[index].node)}
+        changed = set(roots_changed(self.symbols.statements[index].node))
         return {
             reference.name
             for reference in references
-            if id(reference.node) in changed
+            if reference.node in changed
             or (reference.deferred and reference.access in ("store", "delete"))
         }
 
@@ -154,7 +155,7 @@ class Order:
             at = self.symbols.statement_at(reference.node).index
             if at not in self._called:
                 self._called[at] = set(_called(self.symbols.statements[at].node))
-            return id(reference.node) in self._called[at]
+            return reference.node in self._called[at]
         if isinstance(node, _FUNCTIONS):
             return True
         return isinstance(node, (ast.If, ast.Try, ast.With)) and any(
@@ -162,15 +163,12 @@ class Order:
         )
 
 
-def _called(node: ast.AST) -> Iterator[int]:
-    """The names that calls and decorators start from, by identity."""
+def _called(node: ast.AST) -> Iterator[ast.AST]:
+    """What calls and decorators start from."""
     for child in ast.walk(node):
         calls: list[ast.expr] = []
         if isinstance(child, ast.Call):
             calls.append(child.func)
         calls += getattr(child, "decorator_list", [])
         for call in calls:
-            root = call
-            while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
-                root = root.func if isinstance(root, ast.Call) else root.value
-            yield id(root)
+            yield root(call)

@@ -77,11 +77,11 @@ class Orphans:
             self.guards |= guards
 
     def _is_suppressed(self, bindings: Iterable[ImportedBinding]) -> bool:
-        nodes = {id(binding.node) for binding in bindings}
+        editor = self.document.editor
+        sites = [editor.site_of(binding.node) for binding in bindings]
         return any(
-            "noqa" in (self.document.editor.statement(site).pragma or "").lower()
-            for site in self.document.editor.sites
-            if id(site.node) in nodes
+            site is not None and "noqa" in (editor.look(site).pragma or "").lower()
+            for site in sites
         )
 
     def _goes(self, index: int) -> bool:
@@ -94,7 +94,7 @@ class Orphans:
         if isinstance(node, ast.Try):
             return _only_falls_back(node)
         gone = {
-            id(site.node)
+            site.node
             for site in self.document.editor.sites
             if site.guards and site.guards[0] is node
         }
@@ -146,9 +146,9 @@ class Orphans:
 
     def _remove(self, binding: ImportedBinding) -> None:
         name = ImportedName(binding.alias.name, binding.alias.asname)
-        for site in self.document.editor.sites:
-            if site.node is binding.node:
-                self.document.editor.remove(site, name)
+        site = self.document.editor.site_of(binding.node)
+        if site is not None:
+            self.document.editor.remove(site, name)
 
 
 def _only_falls_back(node: ast.Try) -> bool:

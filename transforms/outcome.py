@@ -29,7 +29,8 @@ class Edit:
     """One change in a file that imports or names what moved.
 
     `kind` is one of: `import`, `local import` (inside a function or class), `type-checking import`,
-    `guarded import`, `qualified name`, `string`, `entry point`, `documentation`, `star import`.
+    `guarded import`, `qualified name`, `string`, `entry point`, `documentation`, `star import`,
+    `configuration` (settings, packaging lists and commands that name a module or its file).
     """
 
     kind: str
@@ -67,6 +68,21 @@ class SourceChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Relocated:
+    """A whole module or package that went elsewhere: one file or one folder.
+
+    `kept` says what stays at the old path: None, `reexport` or `warn`.
+    """
+
+    old_path: str
+    new_path: str
+    old_module: str
+    new_module: str
+    files: int
+    kept: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Authored:
     """Literal text that the plan brings: the lines that it adds, and those that it takes away."""
 
@@ -99,9 +115,10 @@ class Outcome:
     callers: tuple[Caller, ...]
     authored: tuple[Authored, ...]
     notes: tuple[Note, ...]
-    formatted: tuple[str, ...]  # `isort 7.0.0`, ... in the order they ran; empty for none
+    formatted: tuple[str, ...]  # each by name and version, in the order they ran; empty for none
     formatter_edits: dict[str, tuple[str, ...]] = field(default_factory=dict)
     phases: tuple[Phase, ...] = ()
+    relocated: tuple[Relocated, ...] = ()
 
     @property
     def authored_lines(self) -> int:

@@ -6,8 +6,9 @@ import ast
 
 from transforms.document import Document, Wanted
 from transforms.edits import Block, Rank
+from transforms.import_looks import Look
 from transforms.import_sites import is_type_checking
-from transforms.imports import ImportedName, ImportStatement
+from transforms.imports import ImportedName
 from transforms.module import Statement
 from transforms.move import Group
 from transforms.moved_text import with_newlines
@@ -41,12 +42,9 @@ def _add_from(
     """One that carries comments of its own stays as it is written; names of others are merged."""
     target = resolve_import(group.located.package, node.level, node.module) or ""
     spelled = "." * node.level + (node.module or "")
-    statement = ImportStatement.parse(
-        text, newline=document.module.newline, indent="", style=document.style
-    )
     names = [ImportedName(alias.name, alias.asname) for alias in node.names]
     plain = "#" not in text
-    pragma = statement.pragma
+    pragma = Look(text, "", node).pragma
     fitting = document.statement_from(target, before, pragma)
     mergeable = plain or (pragma is not None and text.count("#") == 1)
     if node.names[0].name == "*" or not mergeable or (fitting is None and not plain):

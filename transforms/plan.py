@@ -75,6 +75,21 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
+class Relocation:
+    """A whole module or package that goes elsewhere, with everything in it.
+
+    `module` may hold one `*` in its last part, and `to` then has one, too: a folder of modules by
+    pattern. A path without a suffix names a package by its folder. `old` says what stays at the
+    old path: nothing (None), `reexport`, or `warn` (a module that gives names with a warning).
+    """
+
+    module: ModuleName
+    to: ModuleName
+    line: int = field(compare=False)
+    old: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ShrinkRule:
     """How an import that lost names is laid out, in one file or in one statement of it."""
 
@@ -138,6 +153,7 @@ class Plan:
 
     sources: tuple[Source, ...]
     destinations: tuple[Destination, ...]
+    moves: tuple[Relocation, ...] = ()
     packages: tuple[Package, ...] = ()
     import_from: Mapping[str, ModuleName] = field(default_factory=dict)
     shrink: tuple[ShrinkRule, ...] = ()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import keyword
+import re
 
 from transforms.comments import COOKIE
 from transforms.errors import Refusal
+from transforms.kinds import is_string
 from transforms.parsing import parse
 from transforms.paths import ModuleName, looks_like_path, safe_path
 from transforms.plan import (
@@ -16,6 +17,7 @@ from transforms.plan import (
     Destination,
     Package,
     Plan,
+    Relocation,
     ShrinkRule,
     Source,
 )
@@ -36,14 +38,16 @@ def read(reader: Reader) -> Plan:
     top = reader.top(
         {
             "format", "title", "formatters", "roots", "leave", "import_from",
-            "source", "destination", "package", "shrink", "author",
+            "source", "destination", "move", "package", "shrink", "author",
         }
     )  # fmt: skip
     top.integer("format")
     authored = top.tables("author", required=False)
+    moves = tuple(_relocation(t) for t in top.tables("move", required=False))
     plan = Plan(
-        sources=tuple(_source(t) for t in top.tables("source")),
+        sources=tuple(_source(t) for t in top.tables("source", required=not moves)),
         destinations=tuple(_destination(t) for t in top.tables("destination", required=False)),
+        moves=moves,
         packages=tuple(_package(t) for t in top.tables("package", required=False)),
         import_from=_routes(top),
         shrink=tuple(_shrink(t) for t in top.tables("shrink", required=False)),
@@ -127,7 +131,7 @@ def _header(table: Reader) -> str:
         raise table.refuse(
             "header", "it does not parse", "Write comments, a docstring, or both."
         ) from None
-    if len(body) > 1 or any(not _is_docstring(node) for node in body):
+    if len(body) > 1 or any(not is_string(node) for node in body):
         raise table.refuse(
             "header",
             "expected comments and one docstring, found code",
@@ -136,12 +140,46 @@ def _header(table: Reader) -> str:
     return text
 
 
-def _is_docstring(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+def _relocation(table: Reader) -> Relocation:
+    table.only("module", "path", "to", "old")
+    key = "path" if "path" in table.data else "module"
+    if "path" in table.data and "module" in table.data:
+        raise table.refuse("path", "`module` names what moves already", "Keep one of the two.")
+    module, to = _whole(table, key), _whole(table, "to")
+    stars = module.text.count("*"), to.text.count("*")
+    if stars not in ((0, 0), (1, 1)):
+        raise table.refuse(
+            "to" if stars[0] == 1 else key,
+            "a pattern has one `*`, and so has the place where its modules go",
+            'Write `module = "shop.import_*"` and `to = "shop.imports.*"`, or name one module.',
+        )
+    old = table.choice("old", ("reexport", "warn"), default=None)
+    return Relocation(module, to, table.line, old)
+
+
+def _whole(table: Reader, key: str) -> ModuleName:
+    """A module or a package, by dotted name or path; its last part may hold a star."""
+    text = table.string(key)
+    if key == "path" or looks_like_path(text):
+        name = ModuleName(_path(table, key), is_path=True)
+        last = name.text.rpartition("/")[2]
+        if "." in last and not last.endswith(_SUFFIXES):
+            raise table.refuse(
+                key,
+                f"expected a Python file or a folder, found `{clipped(text)}`",
+                "Write a path that ends in `.py`, or the folder of a package.",
+            )
+    else:
+        name = ModuleName(text, is_path=False)
+        _check_dotted(table, key, text.replace("*", "x"))
+    folder = re.split(r"[./]", name.text.removesuffix(".py"))[:-1]
+    if any("*" in part for part in folder):
+        raise table.refuse(
+            key,
+            "a `*` stands in the last part of a name only",
+            "Write one [[move]] for each folder.",
+        )
+    return name
 
 
 def _package(table: Reader) -> Package:
@@ -240,6 +278,12 @@ def _module_value(table: Reader, key: str) -> ModuleName:
     text = table.string(key)
     if looks_like_path(text):
         return ModuleName(_path(table, key), is_path=True)
+    _check_dotted(table, key, text)
+    return ModuleName(text, is_path=False)
+
+
+def _check_dotted(table: Reader, key: str, text: str) -> None:
+    """Every part of a dotted name can stand in an import statement."""
     for part in text.split("."):
         if not part.isidentifier():
             raise table.refuse(
@@ -253,7 +297,6 @@ def _module_value(table: Reader, key: str) -> ModuleName:
                 f"`{part}` is a keyword: no import statement can name such a module",
                 "Choose another name, or name the file by its path.",
             )
-    return ModuleName(text, is_path=False)
 
 
 def _path(table: Reader, key: str) -> str:
@@ -345,6 +388,7 @@ def _check_distinct(plan: Plan) -> None:
     """No module is a source twice, and no file is authored whole twice."""
     for items, what in (
         ([(str(item.module), item.line) for item in plan.sources], "a source"),
+        ([(str(item.module), item.line) for item in plan.moves], "moved whole"),
         ([(str(item.file), item.line) for item in plan.files], "authored whole"),
     ):
         seen: dict[str, int] = {}

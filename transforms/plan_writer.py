@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from transforms.paths import ModuleName, looks_like_path
-from transforms.plan import FORMAT, Destination, Package, Plan, Source
+from transforms.plan import FORMAT, Destination, Package, Plan, Relocation, Source
 
 _CLOSING = re.compile(r'"""|"\Z')  # quotes that would end a multi-line string
 _ESCAPES = {
@@ -49,6 +49,8 @@ def _tables(plan: Plan) -> Iterator[tuple[str, list[str]]]:
         yield "source", _source(source)
     for destination in plan.destinations:
         yield "destination", _destination(destination)
+    for move in plan.moves:
+        yield "move", _relocation(move)
     for package in plan.packages:
         yield "package", _package(package)
     for rule in plan.shrink:
@@ -110,6 +112,13 @@ def _destination(destination: Destination) -> list[str]:
         fields.append(f"header = {block(destination.header)}")
     if destination.import_from:
         fields.append(f"import_from = {quote(str(destination.import_from))}")
+    return fields
+
+
+def _relocation(move: Relocation) -> list[str]:
+    fields = [_module(move.module), f"to = {quote(str(move.to))}"]
+    if move.old is not None:
+        fields.append(f"old = {quote(move.old)}")
     return fields
 
 

@@ -18,12 +18,13 @@ from transforms.fixtures import is_fixture_use
 from transforms.guards import ShrinkOf, guard_text, may_stand_twice
 from transforms.import_sites import Site
 from transforms.imports import ImportedName, Shrink
+from transforms.kinds import is_future
 from transforms.module import Statement
 from transforms.move import Group, Move, SourceState
 from transforms.moved_text import moved_text, respelled
 from transforms.names import Located, relative_name, respelled_relative
 from transforms.needs import Needs, dotted_imports, reached_modules
-from transforms.symbols import ImportedBinding, Symbols, is_future
+from transforms.symbols import ImportedBinding, Symbols
 
 MODULE_NAMES = frozenset(
     {"__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__path__",
@@ -215,12 +216,13 @@ class _Deriver:
 
     def _plain_import(self, statement: Statement, bindings: list[ImportedBinding]) -> None:
         """A module-level import, pruned to what is needed and rebased."""
-        site = next(s for s in self.document.editor.sites if s.node is statement.node)
-        needed = {id(binding.alias) for binding in bindings}
+        site = self.document.editor.site_of(statement.node)
+        assert site is not None  # noqa: S101 - told by the caller
+        needed = {binding.alias for binding in bindings}
         keep = [
             name
             for alias, name in zip(site.node.names, site.names, strict=True)
-            if id(alias) in needed and not self._elsewhere(site, name)
+            if alias in needed and not self._elsewhere(site, name)
         ]
         if keep:
             names = frozenset(n.asname or n.name.partition(".")[0] for n in keep)
@@ -250,7 +252,7 @@ class _Deriver:
         if target == site.target:
             return False
         wanted = ImportedName(original, bound if bound != original else None)
-        pragma = self.document.editor.statement(site).pragma
+        pragma = self.document.editor.look(site).pragma
         self.result.wanted.append(Wanted(target, self._spell(target, node), wanted, False, pragma))
         return True
 
@@ -311,7 +313,7 @@ class _Deriver:
         text = guard_text(
             self.document,
             statement,
-            {id(binding.alias) for binding in bindings},
+            {binding.alias for binding in bindings},
             self.destination,
             self.context.shrink,
         )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transforms.called import called_name, decorating, last_name
+from transforms.kinds import is_main_guard
 from transforms.move import Group, Move, SourceState
-from transforms.mutations import decorator_roots, is_main_guard
+from transforms.mutations import decorator_roots
 from transforms.outcome import Note
 from transforms.scope_types import Reference
 from transforms.symbols import Symbols
@@ -50,7 +52,7 @@ def _own_module(group: Group, index: int) -> Iterator[Note]:
             yield _note(
                 source, "own module", reference.node, f"`{name}()` holds other names there."
             )
-        elif name == "__name__" and _finds_by_name(reference):
+        elif name == "__name__" and looks_up_by_name(reference):
             yield _note(
                 source,
                 "own module",
@@ -66,15 +68,13 @@ def _is_bare_call(reference: Reference) -> bool:
     )
 
 
-def _finds_by_name(reference: Reference) -> bool:
+def looks_up_by_name(reference: Reference) -> bool:
     """`sys.modules[__name__]`, `importlib.resources.files(__name__)` and the like."""
     for node in ast.walk(reference.statement):
         if isinstance(node, ast.Subscript) and node.slice is reference.node:
             return True
         if isinstance(node, ast.Call) and reference.node in node.args:
-            function = node.func
-            last = getattr(function, "attr", getattr(function, "id", ""))
-            if last in _FROM_NAME:
+            if called_name(node) in _FROM_NAME:
                 return True
     return False
 
@@ -86,8 +86,8 @@ def _registrations(group: Group, index: int) -> Iterator[Note]:
         return
     node = source.symbols.statements[index].node
     for name, decorator in decorator_roots(node):
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        last = target.attr if isinstance(target, ast.Attribute) else name
+        target = decorating(decorator)
+        last = last_name(target) or name
         moved = source.moved.get(name)
         if (last in _REGISTERING or last.startswith("register")) and moved is not group:
             yield _note(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from transforms.called import root_name
 from transforms.fstrings import PLACED_BY_PYTHON, FStrings
 from transforms.scope_types import Access, AnnotationKind, Binding, BindingKind, Scope, ScopeKind
 
@@ -110,13 +111,6 @@ def mangled(name: str, private: str | None) -> str:
     if private is None or not name.startswith("__") or name.endswith("__") or "." in name:
         return name
     return f"_{private}{name}"
-
-
-def root_name(node: ast.expr) -> ast.Name | None:
-    """Find the name that a chain of attributes starts with, if it does."""
-    while node.__class__ is ast.Attribute:
-        node = node.value
-    return node if isinstance(node, ast.Name) else None
 
 
 class Expressions:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from transforms.called import last_name
+from transforms.kinds import postpones_annotations
 from transforms.scope_expressions import (
     Context,
     Expressions,
@@ -61,7 +63,7 @@ class Walk(Expressions):
         super().__init__(tree, source_text)
         self.type_comments: list[TypeComment] = []
         self._body_of_module = tree.body
-        self._postponed = _has_future_annotations(tree)
+        self._postponed = any(map(postpones_annotations, tree.body))
         self._parts: dict[ast.AST, ast.stmt] = {}  # handlers and cases, by their statement
 
     def run(self) -> None:
@@ -321,20 +323,9 @@ for _name, _statement in (("TryStar", Walk._try), ("TypeAlias", Walk._type_alias
         _STATEMENTS[getattr(ast, _name)] = _statement
 
 
-def _has_future_annotations(tree: ast.Module) -> bool:
-    return any(
-        isinstance(node, ast.ImportFrom)
-        and node.module == "__future__"
-        and any(alias.name == "annotations" for alias in node.names)
-        for node in tree.body
-    )
-
-
 def _is_type_alias(annotation: ast.expr) -> bool:
     """Whether `annotation` spells `TypeAlias`, so that the value is a type."""
     if isinstance(annotation, ast.Constant):
         text = annotation.value
         return isinstance(text, str) and text.rpartition(".")[2].strip() == "TypeAlias"
-    if isinstance(annotation, ast.Attribute):
-        return annotation.attr == "TypeAlias"
-    return isinstance(annotation, ast.Name) and annotation.id == "TypeAlias"
+    return last_name(annotation) == "TypeAlias"

@@ -7,10 +7,10 @@ import ast
 from transforms.caller_context import Caller
 from transforms.import_sites import Site
 from transforms.imports import ImportedName
+from transforms.kinds import is_string
 from transforms.move import SourceState
 from transforms.outcome import Edit
 from transforms.scope_types import Reference
-from transforms.symbols import is_string
 
 
 def rewrite_star(caller: Caller, site: Site, source: SourceState) -> None:
@@ -76,7 +76,7 @@ def _passes_on(caller: Caller, site: Site) -> bool:
         return False
     if caller.document.module.path.endswith(("__init__.py", "__init__.pyi")):
         return True
-    pragma = caller.document.editor.statement(site).pragma or ""
+    pragma = caller.document.editor.look(site).pragma or ""
     return "F401" in pragma or all(
         isinstance(node, (ast.Import, ast.ImportFrom)) or is_string(node)
         for node in caller.document.module.tree.body

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transforms.attribute_calls import PATCH_OPTIONS, called_name
+from transforms.attribute_calls import PATCH_OPTIONS
+from transforms.called import called_name, last_name
 from transforms.caller_context import Caller
 from transforms.detours import is_ours
 from transforms.outcome import Edit
@@ -27,7 +28,7 @@ _SETUP = re.compile(r"(?:.*/)?setup\.py\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class _Lookup:
+class Lookup:
     """A call that looks a string up. `kind` is one of `patch`, `read`, `module`, `multiple`."""
 
     kind: str
@@ -74,25 +75,25 @@ class Strings:
     # String literals
 
     def _literals(self) -> None:
-        lookups = dict(_lookups(self.module.tree))
-        spared = {id(node) for node in _standing(self.module.tree)}
+        lookups = dict(looked_up_strings(self.module.tree))
+        spared: set[ast.AST] = set(standing_strings(self.module.tree))
         spared |= {
-            id(reference.node)
+            reference.node
             for reference in self.module.scopes.references
             if reference.annotation == "string" and reference.owner is not None
         }
         is_setup = _SETUP.match(self.module.path) is not None
-        for node in _walk_outside_f_strings(self.module.tree):
+        for node in strings_of(self.module.tree):
             if isinstance(node, ast.JoinedStr):
                 self._f_string(node)
-            elif id(node) in spared or not self._dotted.search(str(node.value)):
+            elif node in spared or not self._dotted.search(str(node.value)):
                 continue
             elif self.caller.is_frozen(node):
                 self._note_names(node, str(node.value))
             else:
-                self._literal(node, lookups.get(id(node)), is_setup=is_setup)
+                self._literal(node, lookups.get(node), is_setup=is_setup)
 
-    def _literal(self, node: ast.Constant, lookup: _Lookup | None, *, is_setup: bool) -> None:
+    def _literal(self, node: ast.Constant, lookup: Lookup | None, *, is_setup: bool) -> None:
         found = self._dotted.match(str(node.value))
         if lookup is not None and found is not None:
             self._looked_up(node, lookup, found)
@@ -117,7 +118,7 @@ class Strings:
                 self._note(node, "holds code that imports from a source")
                 return
 
-    def _looked_up(self, node: ast.Constant, lookup: _Lookup, found: re.Match[str]) -> None:
+    def _looked_up(self, node: ast.Constant, lookup: Lookup, found: re.Match[str]) -> None:
         dotted, name, line = found[1], found[3], node.lineno
         if not name:
             if lookup.kind == "multiple":
@@ -204,8 +205,8 @@ class Strings:
         found = list(self._roles.find(self.module.text))
         if not found:
             return
-        standing = [self.module.span(node) for node in _standing(self.module.tree)]
-        strings = [self.module.span(node) for node in _walk_outside_f_strings(self.module.tree)]
+        standing = [self.module.span(node) for node in standing_strings(self.module.tree)]
+        strings = [self.module.span(node) for node in strings_of(self.module.tree)]
         for match in found:
             at = match.start()
             if _within(at, strings) and not _within(at, standing):
@@ -226,7 +227,7 @@ class Strings:
         """`import_module(".source", __package__)`."""
         if not _RELATIVE.search(self.module.text):
             return
-        for node, lookup in _relative_lookups(self.module.tree):
+        for node, lookup in relative_lookups(self.module.tree):
             name = str(node.value)
             anchor = self._anchor(lookup)
             level = len(name) - len(name.lstrip("."))
@@ -262,7 +263,7 @@ class Strings:
             if not re.search(rf"[\w.]{end}", self.module.text):
                 continue
             pattern = re.compile(rf"[\w.]+{end}")
-            for node in _walk_outside_f_strings(self.module.tree):
+            for node in strings_of(self.module.tree):
                 if not isinstance(node, ast.Constant):
                     continue
                 found = pattern.match(str(node.value))
@@ -284,9 +285,7 @@ class Strings:
             if not inside or not re.search(rf"""['"]\.?{re.escape(last)}['"]""", self.module.text):
                 continue
             literals = [
-                node
-                for node in _walk_outside_f_strings(self.module.tree)
-                if isinstance(node, ast.Constant)
+                node for node in strings_of(self.module.tree) if isinstance(node, ast.Constant)
             ]
             named = {str(node.value) for node in literals}
             if not any(self._moves(dotted, name) for name in named):
@@ -302,7 +301,7 @@ class Strings:
         self.caller.result.edits.append(Edit(kind, line, before, after))
 
 
-def _walk_outside_f_strings(tree: ast.Module) -> Iterator[ast.Constant | ast.JoinedStr]:
+def strings_of(tree: ast.Module) -> Iterator[ast.Constant | ast.JoinedStr]:
     """Every string literal, and every f-string as a whole; not what stands inside one."""
     waiting: list[ast.AST] = [tree]
     while waiting:
@@ -315,7 +314,7 @@ def _walk_outside_f_strings(tree: ast.Module) -> Iterator[ast.Constant | ast.Joi
             waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
-def _lookups(tree: ast.Module) -> Iterator[tuple[int, _Lookup]]:
+def looked_up_strings(tree: ast.Module) -> Iterator[tuple[ast.AST, Lookup]]:
     """String constants that a call looks up: its first argument, or `target=`."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
@@ -325,7 +324,7 @@ def _lookups(tree: ast.Module) -> Iterator[tuple[int, _Lookup]]:
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
             kind = _lookup_kind(node)
             if kind:
-                yield id(first), _Lookup(kind, node)
+                yield first, Lookup(kind, node)
 
 
 def _lookup_kind(node: ast.Call) -> str:
@@ -337,14 +336,13 @@ def _lookup_kind(node: ast.Call) -> str:
     if called in _LOOKUPS:
         return "read"
     if isinstance(node.func, ast.Attribute) and called in ("dict", "multiple"):
-        owner = node.func.value
-        name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
-        if name == "patch":
+        if last_name(node.func.value) == "patch":
             return "multiple" if called == "multiple" else "read"
     return ""
 
 
-def _relative_lookups(tree: ast.Module) -> Iterator[tuple[ast.Constant, ast.Call]]:
+def relative_lookups(tree: ast.Module) -> Iterator[tuple[ast.Constant, ast.Call]]:
+    """Dynamic imports of a module by dots: the literal and the call."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.args and called_name(node) in _MODULE_LOOKUPS:
             first = node.args[0]
@@ -353,7 +351,7 @@ def _relative_lookups(tree: ast.Module) -> Iterator[tuple[ast.Constant, ast.Call
                     yield first, node
 
 
-def _standing(tree: ast.Module) -> Iterator[ast.Constant]:
+def standing_strings(tree: ast.Module) -> Iterator[ast.Constant]:
     """Strings that stand alone as statements: docstrings, and those that document attributes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):

@@ -1,16 +1,16 @@
-"""The import style of a file: what its own statements show, then its configuration, then PEP 8."""
+"""The import style of a file: what its own statements show, then PEP 8."""
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
 from transforms.import_layouts import WIDTHS
+from transforms.import_looks import Look
 from transforms.import_order import ORDERS, orders_of
 from transforms.import_runs import (
     ImportNode,
@@ -34,8 +34,6 @@ from transforms.import_types import (
     StatementOrder,
     Wrap,
 )
-from transforms.imports import ImportStatement
-from transforms.style_config import configured
 
 __all__ = ["ImportStyle", "Insertion", "infer_style", "insertion_point"]
 
@@ -52,24 +50,19 @@ _SEVERAL = 5
 def infer_style(
     text: str,
     tree: ast.Module,
-    config: Mapping[str, bytes] | None = None,
     default: ImportStyle | None = None,
 ) -> ImportStyle:
     """The style that a file's own statements show, each trait by majority.
 
-    A trait that they do not show comes from `config`, which maps names of configuration files
-    (`pyproject.toml`, `setup.cfg`, `.isort.cfg`, `.editorconfig`, ...) to their bytes; else from
-    `default`, as the style of a file next to this one. A configured line length goes before what
-    the file shows.
+    A trait that they do not show comes from `default`, as the style of a file next to this one.
     """
-    base = configured(config or {}, default or ImportStyle())
+    style = default or ImportStyle()
     lines = Lines(text)
     nodes = list(import_nodes(tree))
     evidence = _Evidence()
     for node in nodes:
         evidence.add(lines, node)
-    width = base.width or _width(lines, evidence, base.style.width)
-    style = replace(base.style, width=width)
+    style = replace(style, width=_width(lines, evidence, style.width))
     style = replace(style, indent_unit=_indent_unit(tree, lines, style.indent_unit))
     style = _with_wrap(style, evidence)
     style = _with_names(style, nodes)
@@ -80,15 +73,13 @@ def infer_style(
 class _Evidence:
     """What the statements of a file show about its width and wraps."""
 
-    wrapped: list[ImportStatement] = field(default_factory=list)
+    wrapped: list[Look] = field(default_factory=list)
     longest: int = 0  # characters of the longest one-line statement of several names
 
     def add(self, lines: Lines, node: ImportNode) -> None:
-        """Read a statement; one that LibCST cannot read shows nothing."""
+        """Look at a statement."""
         if node.end_lineno != node.lineno:
-            text, indent = statement_text(lines, node)
-            with suppress(ValueError):
-                self.wrapped.append(ImportStatement.parse(text, indent=indent))
+            self.wrapped.append(Look(*statement_text(lines, node), node))
         elif len(node.names) > 1:
             self.longest = max(self.longest, node.end_col_offset or 0)
 
@@ -96,10 +87,10 @@ class _Evidence:
 def _width(lines: Lines, evidence: _Evidence, default: int) -> int:
     """A usual width that the file's imports keep to, by default unless its lines show another."""
     lowest, highest = evidence.longest, 10_000
-    for statement in evidence.wrapped:
-        lowest = max(lowest, statement.longest_row)
-        if statement.layout is not Layout.EXPLODED and statement.order is not None:
-            highest = min(highest, statement.fill_range[1] or highest)
+    for look in evidence.wrapped:
+        lowest = max(lowest, look.longest_row)
+        if look.layout is not Layout.EXPLODED and look.is_sorted:
+            highest = min(highest, look.widest_fill or highest)
     usual = [width for width in WIDTHS if lowest <= width <= max(highest, lowest)]
     if not usual:
         return max(default, min(lowest, 200))

@@ -13,7 +13,8 @@ from typing import cast
 from transforms.exports import dunder_all
 from transforms.fixtures import fixture_uses
 from transforms.import_sites import is_type_checking
-from transforms.module import Module, Statement
+from transforms.kinds import is_string, postpones_annotations
+from transforms.module import Module, Statement, first_line
 from transforms.mutations import changed_names
 from transforms.scope_types import Binding, Reference
 
@@ -46,10 +47,7 @@ class Symbols:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.statements = module.statements
-        self._starts = [
-            (min([s.node.lineno, *_decorator_lines(s.node)]), s.node.col_offset)
-            for s in self.statements
-        ]
+        self._starts = [(first_line(s.node), s.node.col_offset) for s in self.statements]
 
     def statement_at(self, node: ast.AST) -> Statement:
         """The top-level statement in which a node stands."""
@@ -177,12 +175,7 @@ class Symbols:
     @cached_property
     def has_future_annotations(self) -> bool:
         """Whether annotations are postponed in the whole module."""
-        return any(
-            isinstance(s.node, ast.ImportFrom)
-            and s.node.module == "__future__"
-            and any(alias.name == "annotations" for alias in s.node.names)
-            for s in self.statements
-        )
+        return any(postpones_annotations(s.node) for s in self.statements)
 
     @cached_property
     def star_imports(self) -> list[Statement]:
@@ -204,24 +197,6 @@ class Symbols:
             self.module.blank_lines_before(below.start) == 0 and below.start == below.block_start
         )
         return below.index if touching and not below.shared else None
-
-
-def is_string(node: ast.stmt) -> bool:
-    """A statement that is only a string: a docstring, or one in mid-file."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
-
-
-def is_future(node: ast.stmt) -> bool:
-    """A `__future__` import."""
-    return isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "__future__"
-
-
-def _decorator_lines(node: ast.stmt) -> list[int]:
-    return [item.lineno for item in getattr(node, "decorator_list", [])]
 
 
 def _guards(top: ast.stmt, wanted: ast.stmt) -> tuple[ast.stmt, ...]:

@@ -93,7 +93,7 @@ class Texts:
             home = self._around.move.home(dotted, name)
             if home is None or home == dotted:
                 if home is None and kind == "entry point":
-                    result.external.setdefault((dotted, name), _place(path, text, line, at))
+                    result.external.setdefault((dotted, name), place_in(path, text, line, at))
                 continue
             parts += [text[position : match.start(1)], home]
             position = match.end(1)
@@ -115,7 +115,7 @@ class Texts:
             why = "" if line in noted else self._why(path, text, found)
             if why:
                 noted.add(line)
-                yield Note(kind, _place(path, text, line, at), why)
+                yield Note(kind, place_in(path, text, line, at), why)
 
     def _why(self, path: str, text: str, found: re.Match[str]) -> str:
         """What a person should know about a mention; "" if nothing."""
@@ -193,7 +193,7 @@ def _is_quoted(text: str, found: re.Match[str]) -> bool:
     return before == after and before in ("'", '"')
 
 
-def _place(path: str, text: str, line: int, at: int) -> Place:
+def place_in(path: str, text: str, line: int, at: int) -> Place:
     """Where a mention stands, with the text of its line."""
     start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
     row = text[start : end if end >= 0 else len(text)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from transforms.import_looks import Look
 from transforms.imports import ImportedName, ImportStatement, ImportStyle, NameComments, Shrink
 
 COLLAPSE, KEEP, EXPLODE = Shrink.COLLAPSE, Shrink.KEEP, Shrink.EXPLODE
@@ -23,12 +24,22 @@ def named(text: str) -> ImportedName:
 
 def imported(text: str) -> tuple[str | None, tuple[ImportedName, ...]]:
     """What a statement imports according to `ast`: the module and the names."""
-    (node,) = ast.parse(text).body
-    assert isinstance(node, (ast.Import, ast.ImportFrom))
+    node = parsed(text)
     names = tuple(ImportedName(alias.name, alias.asname) for alias in node.names)
     if isinstance(node, ast.Import):
         return None, names
     return "." * node.level + (node.module or ""), names
+
+
+def parsed(text: str) -> ast.Import | ast.ImportFrom:
+    (node,) = ast.parse(text).body
+    assert isinstance(node, (ast.Import, ast.ImportFrom))
+    return node
+
+
+def look_at(text: str) -> Look:
+    """A look at a statement as it stands in its file."""
+    return Look(text, "", parsed(text))
 
 
 @dataclass(frozen=True)

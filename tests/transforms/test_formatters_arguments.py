@@ -7,16 +7,17 @@ import pytest
 from tests.transforms.formatter_trees import PRE_COMMIT, MemoryTree, hooks
 from transforms.errors import Refusal
 from transforms.formatters import repository_formatters
-from transforms.formatters.api import _OPTIONS
-from transforms.formatters.arguments import Option, read_arguments
+from transforms.formatters.arguments import read_arguments
+from transforms.formatters.formatter import Formatter, Option
 from transforms.formatters.hooks import read_hooks
+from transforms.formatters.registry import FORMATTERS
 
 
 def passed_on(hook: str, arguments: str) -> list[str]:
     """Give the arguments that a tool would get for those of a hook."""
     tree = MemoryTree({PRE_COMMIT: hooks(f"{hook}, args: [{arguments}]")})
     (read,) = read_hooks(tree).hooks
-    found = read_arguments(read, _OPTIONS[read.program])
+    found = read_arguments(read)
     return [part for argument in found for part in argument.argv()]
 
 
@@ -101,9 +102,9 @@ def test_refused_is(hook: str, arguments: str, cause: str) -> None:
     assert str(refused.value.place) == f"{PRE_COMMIT}:5"
 
 
-@pytest.mark.parametrize("program", _OPTIONS)
-def test_every_option_has_a_reason_where_it_is_refused(program: str) -> None:
-    for flag, option in _OPTIONS[program].items():
+@pytest.mark.parametrize("formatter", FORMATTERS, ids=lambda formatter: formatter.name)
+def test_every_option_has_a_reason_where_it_is_refused(formatter: Formatter) -> None:
+    for flag, option in formatter.options.items():
         assert isinstance(option, Option)
         assert flag.startswith("-")
         assert bool(option.reason) == (option.effect == "refuse")

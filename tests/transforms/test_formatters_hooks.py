@@ -9,7 +9,8 @@ from transforms.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK
 from transforms.errors import Refusal
 from transforms.formatters import no_formatters, repository_formatters
 from transforms.formatters.document import LIMIT
-from transforms.formatters.hooks import file_types, read_hooks
+from transforms.formatters.formatter import file_types
+from transforms.formatters.hooks import read_hooks
 
 
 def configured(text: str) -> MemoryTree:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import io
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,23 +14,15 @@ from hypothesis import strategies as st
 
 from tests.transforms.formatter_trees import PRE_COMMIT, Link, MemoryTree, hooks
 from transforms.errors import Refusal
-from transforms.formatters import tool_black, tool_isort, tool_ruff, tool_usort
+from transforms.formatters.formatter import Stage, Tool
 from transforms.formatters.hooks import read_hooks
 from transforms.formatters.settings import LIMIT, Configuration, write_toml
-from transforms.formatters.stage import Stage, Tool
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-PREPARE = {
-    "isort": tool_isort.prepare,
-    "black": tool_black.prepare,
-    "ruff": tool_ruff.prepare,
-    "ruff format": tool_ruff.prepare,
-    "usort": tool_usort.prepare,
-}
 MODULE = "python/pkg/module.py"
 
 
@@ -42,8 +35,8 @@ def prepare(hook: str, *paths: str, version: str = "", **files: str) -> Stage:
 def prepare_in(files: dict[str, str], hook: str, *paths: str, version: str = "") -> Stage:
     tree = MemoryTree({PRE_COMMIT: hooks(hook), **files})
     (read,) = read_hooks(tree).hooks
-    tool = Tool(read.program, version or read.version, read)
-    return PREPARE[tool.name](tool, Configuration(tree), paths or (MODULE,))
+    tool = Tool(replace(read, version=version or read.version))
+    return tool.formatter.prepare(tool, Configuration(tree), paths or (MODULE,))
 
 
 def parsed(stage: Stage, path: str) -> dict[str, Any]:

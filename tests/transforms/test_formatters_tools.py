@@ -18,7 +18,7 @@ from transforms.errors import Refusal
 from transforms.formatters import Formatters, repository_formatters
 from transforms.formatters.environments import ensure
 from transforms.formatters.store import cache_folder
-from transforms.formatters.versions import PROJECTS, pins
+from transforms.formatters.versions import pins
 
 pytestmark = pytest.mark.registry
 
@@ -52,8 +52,10 @@ def check_out(tree: MemoryTree, top: Path) -> None:
 def plainly(formatters: Formatters, top: Path, home: Path, paths: list[str]) -> dict[str, bytes]:
     """Run the tools as their hooks would in a checkout, on all the paths."""
     for tool in formatters.tools:
+        project = tool.formatter.project
+        assert project is not None
         installed = ensure(
-            cache_folder(), tool.label, pins(PROJECTS[tool.name], tool.version), lambda _: None
+            cache_folder(), tool.label, pins(project.name, tool.version), lambda _: None
         )
         arguments = [argument for argument, _ in tool.hook.args]
         if tool.name in PLAIN:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from tests.transforms.import_cases import (
     COLLAPSE,
     KEEP,
     imported,
+    look_at,
     named,
 )
 from tests.transforms.import_texts import (
@@ -21,7 +24,8 @@ from tests.transforms.import_texts import (
     name_lists,
     statements,
 )
-from transforms.import_rows import parse_bracketed, parse_simple, parse_with_libcst
+from transforms.import_rows import parse_body
+from transforms.import_tokens import read
 from transforms.imports import (
     ImportedName,
     ImportStatement,
@@ -65,16 +69,41 @@ def test_a_statement_that_is_not_edited_keeps_every_byte(text: str) -> None:
 
 
 @given(statements)
-def test_the_fast_paths_read_what_libcst_reads(text: str) -> None:
-    for fast in (parse_simple(text), parse_bracketed(text)):
-        assert fast is None or fast == parse_with_libcst(text)
+def test_libcst_gives_every_byte_back(text: str) -> None:
+    reading = read(text)
+    assert reading.code == text == "".join(token.text for token in reading.tokens)
+
+
+@given(statements)
+def test_a_look_sees_what_libcst_reads(text: str) -> None:
+    seen, body = look_at(text).body, parse_body(text)
+    assert seen.prefix == body.prefix
+    assert replace(seen, lead=body.lead, module=body.module, head=body.head) == body
 
 
 @given(st.text("from .aim\n\r\t\f ()#,;\\\u00e9=as", max_size=20))
-def test_the_fast_path_for_brackets_reads_nothing_that_libcst_refuses(end: str) -> None:
+def test_libcst_reads_what_python_reads(end: str) -> None:
     for text in (f"from a import (b{end}", f"from a import ({end})", f"from{end} import (b)"):
-        fast = parse_bracketed(text)
-        assert fast is None or fast == parse_with_libcst(text)
+        if not is_one_statement(text):
+            with pytest.raises(ValueError, match="statement"):
+                ImportStatement.parse(text)
+            continue
+        statement = ImportStatement.parse(text)
+        assert (statement.module, statement.names) == imported(text)
+        assert look_at(text).body.names == statement.names
+
+
+def is_one_statement(text: str) -> bool:
+    """Whether a text is one import statement and perhaps its comment."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return False
+    if len(body) != 1 or not isinstance(body[0], (ast.Import, ast.ImportFrom)):
+        return False
+    found = ast.get_source_segment(text, body[0])
+    rest = text[len(found) :] if found and text.startswith(found) else "?"
+    return re.fullmatch(r"[ \t\f]*(#[^\r\n]*)?", rest) is not None
 
 
 @given(statements, styles, st.sampled_from(Shrink), st.data())

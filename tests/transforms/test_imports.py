@@ -16,6 +16,7 @@ from tests.transforms.import_cases import (
     HANGING,
     Case,
     check,
+    look_at,
     named,
     table,
 )
@@ -230,7 +231,7 @@ def test_comments_travel_with_their_names(
 )
 def test_comment_of_the_statement(text: str, comment: str | None, pragma: str | None) -> None:
     statement = ImportStatement.parse(text)
-    assert (statement.comment, statement.pragma) == (comment, pragma)
+    assert (statement.comment, look_at(text).pragma) == (comment, pragma)
 
 
 @dataclass(frozen=True)
@@ -323,9 +324,9 @@ NEW = (
     ),
     New(
         "a grid without room behind the bracket hangs",
-        "module.of.a.package.with.quite.a.long.name.that.takes.the.line",
+        "module.of.a.package.that.quite.a.long.name.that.takes.the.line",
         LONG,
-        "from module.of.a.package.with.quite.a.long.name.that.takes.the.line import (\n"
+        "from module.of.a.package.that.quite.a.long.name.that.takes.the.line import (\n"
         "    alpha_function, beta_function, gamma_function, kappa_function)",
         GRID,
     ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
@@ -145,9 +147,19 @@ def test_line_ends_are_python_s() -> None:
 
 def test_what_a_file_does_not_show_comes_from_its_neighbour() -> None:
     neighbour = ImportStyle(width=120, wrap="hanging", indent_unit="\t", section_gap=2)
-    assert infer_style("import a\n", ast.parse("import a\n"), None, neighbour) == neighbour
+    assert infer_style("import a\n", ast.parse("import a\n"), neighbour) == neighbour
 
 
-def test_a_name_of_thousands_of_parts_shows_nothing() -> None:
+def test_a_name_of_thousands_of_parts_shows_what_any_other_does() -> None:
     text = "import a, \\\n    " + ".".join(["b"] * 3_000) + "\n"
-    assert infer_style(text, ast.parse(text)).wrap == "exploded"
+    assert infer_style(text, ast.parse(text)).wrap == "backslash"
+
+
+def test_a_style_is_told_without_libcst() -> None:
+    told = (
+        "import ast, sys\n"
+        "from transforms.style import infer_style\n"
+        f"assert infer_style({GRID!r}, ast.parse({GRID!r})).wrap == 'grid'\n"
+        "assert 'libcst' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", told], check=True)

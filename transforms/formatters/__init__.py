@@ -4,9 +4,10 @@ Their versions come from the base's `.pre-commit-config.yaml` and must be in Rep
 cut off: nothing of the repository is executed, and only vetted settings reach them.
 
 hooks       reads `.pre-commit-config.yaml`; `document` is the YAML beneath it
-arguments   reads a hook's arguments against a tool's options
-settings    reads and writes configuration files; `tool_*` and `whitespace` know one tool each
-stage       one tool made ready: arguments, configuration, files
+formatter   what there is to say of a formatter: the interface, and a tool made ready
+registry    lists the formatters; `tool_*` and `whitespace` hold all there is to say of each
+arguments   reads a hook's arguments against its formatter's options
+settings    reads and writes configuration files
 firstparty  which stubs let the tools tell first-party as in the real tree
 versions    the table of versions and hashes, written by `refresh`
 environments, store   what is kept in the user's cache folder: installed tools, results
@@ -22,6 +23,6 @@ from transforms.formatters.api import (
     no_formatters,
     repository_formatters,
 )
-from transforms.formatters.stage import Tool
+from transforms.formatters.formatter import Tool
 
 __all__ = ["Formatted", "Formatters", "Tool", "no_formatters", "repository_formatters"]

@@ -12,37 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transforms.changes import REGULAR
-from transforms.formatters import tool_black, tool_isort, tool_ruff, tool_usort, whitespace
-from transforms.formatters.arguments import Option, read_arguments
+from transforms.formatters.arguments import read_arguments
 from transforms.formatters.environments import ensure
 from transforms.formatters.firstparty import Stubs, find_stubs, words
+from transforms.formatters.formatter import Stage, Tool
 from transforms.formatters.hooks import Hooks, read_hooks
 from transforms.formatters.running import match, run
 from transforms.formatters.settings import Configuration
-from transforms.formatters.stage import Stage, Tool
 from transforms.formatters.store import Results, cache_folder
-from transforms.formatters.versions import PROJECTS, needs, pins, require_known
+from transforms.formatters.versions import needs, pins, require_known
 from transforms.paths import to_bytes
 from transforms.tree import Tree
 
-_PREPARE = {
-    "isort": tool_isort.prepare,
-    "black": tool_black.prepare,
-    "ruff": tool_ruff.prepare,
-    "ruff format": tool_ruff.prepare,
-    "usort": tool_usort.prepare,
-    "trailing-whitespace": whitespace.prepare,
-    "end-of-file-fixer": whitespace.prepare,
-}
-_OPTIONS: dict[str, Mapping[str, Option]] = {
-    "isort": tool_isort.OPTIONS,
-    "black": tool_black.OPTIONS,
-    "ruff": tool_ruff.CHECK_OPTIONS,
-    "ruff format": tool_ruff.FORMAT_OPTIONS,
-    "usort": {},
-    **whitespace.OPTIONS,
-}
-_SORTERS = frozenset({"isort", "usort"})
 _SHARE = 60_000  # bytes of source that are worth a second process
 _PROCESSES = 8
 
@@ -66,14 +47,11 @@ def repository_formatters(tree: Tree, *, say: Callable[[str], None] | None = Non
     configuration = Configuration(tree)
     kept = []
     for hook in hooks.hooks:
-        if hook.program == "ruff" and not tool_ruff.fixes(hook, configuration):
-            continue  # it only complains
+        if not hook.formatter.changes(hook, configuration):
+            continue
         require_known(hook)
-        read_arguments(hook, _OPTIONS[hook.program])
-        sorts = hook.program in _SORTERS or (
-            hook.program == "ruff" and tool_ruff.sorts(hook, configuration)
-        )
-        kept.append(Tool(hook.program, hook.version, hook, sorts))
+        read_arguments(hook)
+        kept.append(Tool(hook, sorts=hook.formatter.sorts(hook, configuration)))
     return Formatters(tuple(kept), hooks, say)
 
 
@@ -148,17 +126,13 @@ class Formatters:
         for tool, passed in zip(self.tools, matched[1:], strict=True):
             mine = [p for p in passed if p in top and tool.hook.takes(p, entries.get(p, REGULAR))]
             if mine:
-                stages.append(_PREPARE[tool.name](tool, configuration, mine))
+                stages.append(tool.formatter.prepare(tool, configuration, mine))
         return stages
 
     def _run(
         self, stages: list[Stage], files: Mapping[str, bytes], stubs: Stubs, folder: Path
     ) -> dict[str, Formatted]:
-        tools = [
-            stage.tool
-            for stage in stages
-            if stage.tool.name in PROJECTS and not stage.selected.isdisjoint(files)
-        ]
+        tools = [stage.tool for stage in stages if not stage.selected.isdisjoint(files)]
         environments = self._install(tools, folder)
         shares = _shares(files)
         with ThreadPoolExecutor(max_workers=len(shares)) as pool:
@@ -168,15 +142,19 @@ class Formatters:
 
     def _install(self, tools: Sequence[Tool], folder: Path) -> dict[str, Path]:
         """Give each tool's environment by its label; what is not installed yet is, side by side."""
-        wanted = {pins(PROJECTS[tool.name], tool.version): tool.label for tool in tools}
+        pinned = {
+            tool.label: pins(tool.formatter.project.name, tool.version)
+            for tool in tools
+            if tool.formatter.project
+        }
+        wanted = {those: label for label, those in pinned.items()}
         with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
             found = dict(
                 pool.map(
-                    lambda pinned: (pinned, ensure(folder, wanted[pinned], pinned, self._say)),
-                    wanted,
+                    lambda those: (those, ensure(folder, wanted[those], those, self._say)), wanted
                 )
             )
-        return {tool.label: found[pins(PROJECTS[tool.name], tool.version)] for tool in tools}
+        return {label: found[those] for label, those in pinned.items()}
 
 
 def _stubs(tree: Tree, stages: list[Stage], files: Mapping[str, bytes]) -> Stubs:
@@ -207,8 +185,8 @@ def _keys(stages: list[Stage], files: Mapping[str, bytes], stubs: Stubs) -> dict
 
 
 def _installed_for(tool: Tool) -> dict[str, str]:
-    project = PROJECTS.get(tool.name)
-    return needs(project, tool.version) if project else {}
+    project = tool.formatter.project
+    return needs(project.name, tool.version) if project else {}
 
 
 def _shares(files: Mapping[str, bytes]) -> list[dict[str, bytes]]:

@@ -1,4 +1,4 @@
-"""Reads a hook's arguments against a tool's table of options: passed on, dropped or refused."""
+"""Reads a hook's arguments by its formatter's options: passed on, dropped or refused."""
 
 from __future__ import annotations
 
@@ -7,18 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from transforms.errors import Place, nearest
-from transforms.formatters.hooks import PATH, Hook
+from transforms.formatters.formatter import HOOKS_FILE, Hook, Option
 from transforms.formatters.refusals import bad_configuration
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """What becomes of one option."""
-
-    name: str  # the setting it stands for
-    takes: str = ""  # nothing, `value`, or `number?` (a value if the next argument is a number)
-    effect: str = "pass"  # pass on; drop: it changes no byte; path: names a file or folder; refuse
-    reason: str = ""  # why it is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +38,18 @@ def options(rows: Mapping[str, str], takes: str = "", **common: str) -> dict[str
     }
 
 
-def read_arguments(hook: Hook, table: Mapping[str, Option]) -> list[Argument]:
+def read_arguments(hook: Hook) -> list[Argument]:
     """Read all arguments in their order. Raises `Refusal` with file and line."""
+    table = hook.formatter.options
     found = []
     pending = list(hook.args)
     while pending:
         text, line = pending.pop(0)
-        place = Place(PATH, line, excerpt=text)
+        place = Place(HOOKS_FILE, line, excerpt=text)
         flag, value = _split(text, table)
         option = table.get(flag)
         if option is None:
-            raise _unknown(hook, text, flag, table, place)
+            raise _unknown(hook, text, flag, place)
         if option.effect == "refuse":
             raise bad_configuration(f"The {hook.program} argument `{flag}` {option.reason}.", place)
         if value is None and _wants_next(option, pending):
@@ -90,16 +81,14 @@ def _wants_next(option: Option, pending: list[tuple[str, int]]) -> bool:
     return option.takes == "value"
 
 
-def _unknown(
-    hook: Hook, text: str, flag: str, table: Mapping[str, Option], place: Place
-) -> Exception:
+def _unknown(hook: Hook, text: str, flag: str, place: Place) -> Exception:
     if not text.startswith("-"):
         return bad_configuration(
             f"The {hook.program} hook names `{text}` itself; Repot formats what the move touches.",
             place,
             remedy="Remove it",
         )
-    near = nearest(flag, table)
+    near = nearest(flag, hook.formatter.options)
     remedy = f"Did you mean `{near[0]}`? Change it" if near else "Remove it"
     return bad_configuration(
         f"`{flag}` is no {hook.program} argument that Repot passes on.", place, remedy=remedy

@@ -1,10 +1,10 @@
-"""Runs as a process of its own inside a scratch tree: isort, black or usort over many files.
+"""Runs as a process of its own inside a scratch tree: a formatter in Python over many files.
 
-    python -I -S drive.py ENVIRONMENT PROGRAM < {"argv": [...], "paths": [...]}
+    python -I -S drive.py ENVIRONMENT < {"entry": {...}, "argv": [...], "paths": [...]}
 
 `-I` and `-S` leave nothing on the path but the standard library; the environment is added behind
 it, so neither the repository's own modules nor an installed plugin can come in. Exits as the
-program would; with several calls, as the first that did not exit with 0.
+formatter would; with several calls, as the first that did not exit with 0.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,46 +21,38 @@ _COLLECT = 4 << 20  # bytes of source between two collections
 
 
 def main() -> int:
-    """Run the program named on the command line."""
-    environment, program = sys.argv[1:3]
-    sys.path.append(environment)
+    """Call the function that the request names."""
+    sys.path.append(sys.argv[1])
     request = json.load(sys.stdin)
     # A formatter's trees are garbage in cycles; collecting them while they grow costs a fifth.
     gc.disable()
-    run = {"isort": _isort, "black": _black, "usort": _usort}[program]
-    return run(request["argv"], request["paths"])
+    return run(request["entry"], request["argv"], request["paths"])
 
 
-def _isort(argv: Sequence[str], paths: Sequence[str]) -> int:
-    isort = import_module("isort.main")
-    return _code(lambda: isort.main([*argv, "--", *paths]))
+def run(entry: Mapping[str, Any], argv: Sequence[str], paths: Sequence[str]) -> int:
+    """Give the function the files as it takes them: see `Function` in `formatter`."""
+    function = getattr(import_module(entry["module"]), entry["name"])
+    keywords = entry["keywords"]
+    if entry["given"] == "arguments":
+        return _code(lambda: function([*argv, "--", *paths], **keywords))
+    if entry["given"] == "arguments of one file":
+        return _each(paths, lambda path: function([*argv, "--", path], **keywords))
 
-
-def _black(argv: Sequence[str], paths: Sequence[str]) -> int:
-    black = import_module("black")
-    # One call a file: several in one call would be spread over processes of black's own.
-    return _each(paths, lambda path: black.main([*argv, "--", path], standalone_mode=False))
-
-
-def _usort(argv: Sequence[str], paths: Sequence[str]) -> int:
-    del argv  # it has no options
-    usort = import_module("usort")
-
-    def sort(path: str) -> int:
-        errors = [result.error for result in usort.usort_path(Path(path), write=True)]
+    def judged(path: str) -> int:
+        errors = [result.error for result in function(Path(path), **keywords)]
         failed = [error for error in errors if error]
         for error in failed:
-            sys.stderr.write(f"Error sorting {path}: {error}\n")
+            sys.stderr.write(f"{entry['complaint'].format(path=path, error=error)}\n")
         return int(bool(failed))
 
-    return _each(paths, sort)
+    return _each(paths, judged)
 
 
-def _each(paths: Sequence[str], run: Callable[[str], Any]) -> int:
+def _each(paths: Sequence[str], call: Callable[[str], Any]) -> int:
     size = 0
     for path in paths:
         size += Path(path).stat().st_size
-        code = _code(lambda path=path: run(path))  # type: ignore[misc]
+        code = _code(lambda path=path: call(path))  # type: ignore[misc]
         if code:
             return code
         if size > _COLLECT:
@@ -69,10 +61,10 @@ def _each(paths: Sequence[str], run: Callable[[str], Any]) -> int:
     return 0
 
 
-def _code(run: Callable[[], Any]) -> int:
+def _code(call: Callable[[], Any]) -> int:
     """Call a command line and give its exit code, however it ends."""
     try:
-        code = run()
+        code = call()
     except SystemExit as stop:
         code = stop.code
     except Exception as error:

@@ -19,6 +19,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from transforms.formatters import registry
 from transforms.formatters.refusals import unavailable
 from transforms.formatters.versions import Pin
 
@@ -76,15 +77,15 @@ def ensure(folder: Path, label: str, pins: tuple[Pin, ...], say: Callable[[str],
 
 
 def _own(pins: tuple[Pin, ...]) -> Path | None:
-    """Give the environment that Repot itself runs in, if it holds this very version of ruff.
+    """Give the environment that Repot itself runs in, if it holds this very version of a program.
 
-    Ruff is a dependency of Repot, installed beside it by whoever runs it: then no index is needed.
+    One that is a dependency of Repot lies beside it: then no index is needed.
     """
+    name = registry.program_of(pins[0].project) if len(pins) == 1 else None
     scripts = Path(sysconfig.get_path("scripts"))
-    binary = scripts / "ruff"
-    if [pin.project for pin in pins] != ["ruff"] or scripts.name != "bin" or not binary.is_file():
+    if name is None or scripts.name != "bin" or not (scripts / name).is_file():
         return None
-    return scripts.parent if _says(binary) == ("ruff", pins[0].version) else None
+    return scripts.parent if _says(scripts / name) == (name, pins[0].version) else None
 
 
 @cache

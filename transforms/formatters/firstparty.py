@@ -4,8 +4,8 @@ They look for an imported module on disk: a folder or a file of that name below 
 names that occur in the formatted files or their configuration can be looked up, so only those get
 a stub; a folder that is not importable by any such name cannot make a difference.
 
-One decision is not reproduced: isort also takes a module for first-party that is called like the
-folder one cloned into, and where one clones is no property of a repository.
+What is told by the folder that one cloned into is not reproduced: where one clones is no property
+of a repository.
 """
 
 from __future__ import annotations
@@ -18,21 +18,14 @@ from fnmatch import fnmatchcase
 
 from transforms.changes import SUBMODULE, SYMLINK
 from transforms.errors import Place, Refusal
+from transforms.formatters import registry
 from transforms.formatters.settings import ancestors, inside, is_regular, join
 from transforms.tree import Tree
 
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _SOURCES = frozenset({"py", "pyi", "pyx", "pxd"})
 _IMPORTABLE = _SOURCES | {"so", "abi3.so"}
-# A folder without `__init__.py` is a namespace to isort unless one of these is in it.
-_PROJECT_FILES = frozenset({"setup.cfg", "pyproject.toml"})
-# A folder with one is a namespace to isort if its first 4 KiB say so, in one of these spellings.
-_NAMESPACE = re.compile(
-    rb"""__import__\((['"])pkg_resources\1\)\.declare_namespace\(__name__\)"""
-    rb"""|__path__ = __import__\((['"])pkgutil\2\)\.extend_path\(__path__, __name__\)"""
-)
 _AFTER_SLASH = "0"  # the character that sorts behind `/`
-_DECLARATION = b"__import__('pkg_resources').declare_namespace(__name__)\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +68,10 @@ def find_stubs(
     files = dict.fromkeys(finder.files, b"")
     shown = {path.rpartition("/")[0] for path in files}
     files.update((mark, b"") for folder, mark in finder.marks.items() if folder not in shown)
-    for path in touched:  # ruff and usort ask which package a file is in
+    for path in touched:  # some ask which package a file is in
         inits = [join(folder, "__init__.py") for folder in ancestors(path)]
         files.update((init, b"") for init in inits if is_regular(entries.get(init)))
-    for init in _declared(tree, files, sorted(tops)):
-        files[init] = _DECLARATION
+    files.update(_declared(tree, files, sorted(tops)))
     return Stubs(tuple(sorted(finder.folders)), dict(sorted(files.items())))
 
 
@@ -94,6 +86,7 @@ class _Finder:
         self.marks: dict[str, str] = {}  # folder -> a Python file in it that no name can import
         self._entries = tree.entries()
         self._paths = sorted(self._entries)
+        self._preventing = frozenset().union(*(n.prevented_by for n in registry.namespaces()))
 
     def walk(self, source: str, folder: str, *, linked: bool = False) -> None:
         """Lay out what lies in `source` as if it lay in `folder`, each name being known.
@@ -130,7 +123,7 @@ class _Finder:
         if suffix in _IMPORTABLE and (stem in self.names or stem == "__init__"):
             self.files.add(join(folder, name))
         elif not at_top:
-            if suffix.rpartition(".")[2] in _SOURCES or name.lower() in _PROJECT_FILES:
+            if suffix.rpartition(".")[2] in _SOURCES or name.lower() in self._preventing:
                 self.marks.setdefault(folder, join(folder, name))
 
     def _follow(self, link: str, folder: str, name: str) -> None:
@@ -153,23 +146,24 @@ class _Finder:
                 self.walk(target, join(folder, name), linked=True)
 
 
-def _declared(tree: Tree, files: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
-    """List the `__init__.py` stubs whose real text declares a namespace, from the roots down."""
+def _declared(tree: Tree, files: Mapping[str, bytes], roots: Iterable[str]) -> dict[str, bytes]:
+    """Give the `__init__.py` stubs whose real text declares a namespace, from the roots down."""
     entries = tree.entries()
     inits = {path for path in files if path.endswith("__init__.py")}
     open_folders = set(roots)
-    found: list[str] = []
+    found: dict[str, bytes] = {}
     while inits:
         level = {p for p in inits if p.rpartition("/")[0].rpartition("/")[0] in open_folders}
         readable = sorted(path for path in level if is_regular(entries.get(path)))
-        declaring = [
-            path
+        declaring = {
+            path: one.declaration
             for path, data in tree.read_many(readable).items()
-            if _NAMESPACE.search(data[:4096])
-        ]
+            for one in registry.namespaces()
+            if one.declared.search(data[:4096])
+        }
         if not declaring:
             break
-        found += declaring
+        found.update(declaring)
         open_folders = {path.rpartition("/")[0] for path in declaring}
         inits -= level
     return found

@@ -1,56 +1,24 @@
 """Reads `.pre-commit-config.yaml`: which formatters run, at which version, on which files.
 
-Only formatters are run: isort, black, ruff and usort from their own repositories, and the two
-whitespace fixers of pre-commit's. Every other hook is left alone, local ones included: none of
-them can be run without running the repository's choice of code.
+Only the formatters of the registry are run, from the repositories that they are known to come from.
+Every other hook is left alone, local ones included: none of them can be run without running the
+repository's choice of code.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transforms.changes import EXECUTABLE
 from transforms.errors import Place
+from transforms.formatters import registry
 from transforms.formatters.document import Item, read_yaml
+from transforms.formatters.formatter import HOOKS_FILE, BuiltIn, Formatter, Hook, Manifest
 from transforms.formatters.refusals import bad_configuration, unknown_version
 from transforms.formatters.settings import is_regular
 from transforms.tree import Tree
 
-PATH = ".pre-commit-config.yaml"
-
-_RUFF_IDS = {"ruff": "ruff", "ruff-check": "ruff", "ruff-format": "ruff format"}
-_BLACK_IDS = {"black": "black", "black-jupyter": "black"}
-_WHITESPACE_IDS = {name: name for name in ("trailing-whitespace", "end-of-file-fixer")}
-# Repository on GitHub -> hook id -> program. Former names of the same repository are listed too.
-_REPOSITORIES: Mapping[str, Mapping[str, str]] = {
-    "pycqa/isort": {"isort": "isort"},
-    "timothycrosley/isort": {"isort": "isort"},
-    "pre-commit/mirrors-isort": {"isort": "isort"},
-    "psf/black": _BLACK_IDS,
-    "python/black": _BLACK_IDS,
-    "ambv/black": _BLACK_IDS,
-    "psf/black-pre-commit-mirror": _BLACK_IDS,
-    "astral-sh/ruff-pre-commit": _RUFF_IDS,
-    "charliermarsh/ruff-pre-commit": _RUFF_IDS,
-    "facebook/usort": {"usort": "usort"},
-    "facebookexperimental/usort": {"usort": "usort"},
-    "pre-commit/pre-commit-hooks": _WHITESPACE_IDS,
-}
-_IDS = {"isort", "usort", *_RUFF_IDS, *_BLACK_IDS}
-_PYTHON = ("python", "pyi")
-# What the hooks' own manifests say where the repository does not.
-_TYPES_OR = {
-    "isort": ("cython", *_PYTHON),
-    "black": (*_PYTHON, "jupyter"),
-    "ruff": (*_PYTHON, "jupyter"),
-    "ruff format": (*_PYTHON, "jupyter"),
-    "usort": _PYTHON,
-}
-_TYPES = {"trailing-whitespace": ("text",), "end-of-file-fixer": ("text",)}
-_ARGS = {"isort": ("--filter-files",)}
-_MIRROR = "pre-commit/mirrors-isort"  # its manifest: types [python], no arguments
 # Stages of a commit or push; a formatter that only runs by hand does not shape a landed commit.
 _AUTOMATIC = frozenset(
     {"pre-commit", "commit", "pre-merge-commit", "merge-commit", "pre-push", "push"}
@@ -74,31 +42,6 @@ _FROZEN = re.compile(rf"#\s*frozen:\s*{_NUMBER}\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Hook:
-    """One hook that runs a formatter, with its manifest's defaults filled in."""
-
-    program: str  # isort, black, ruff, `ruff format`, usort, trailing-whitespace, end-of-file-fixer
-    version: str
-    args: tuple[tuple[str, int], ...]  # each with its line in the file
-    files: str  # regular expressions, searched in the path
-    exclude: str
-    types: tuple[str, ...]
-    types_or: tuple[str, ...]
-    exclude_types: tuple[str, ...]
-    line: int
-
-    def takes(self, path: str, mode: int | None) -> bool:
-        """Tell whether the types let a file through; `files` and `exclude` are judged elsewhere."""
-        tags = file_types(path, mode)
-        return (
-            bool(tags)
-            and tags.issuperset(self.types)
-            and (not self.types_or or not tags.isdisjoint(self.types_or))
-            and tags.isdisjoint(self.exclude_types)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Hooks:
     """The formatters of one repository in the order they run."""
 
@@ -107,22 +50,12 @@ class Hooks:
     hooks: tuple[Hook, ...] = ()
 
 
-def file_types(path: str, mode: int | None) -> frozenset[str]:
-    """Give pre-commit's tags of a Python file; none for a link, or a file of another kind."""
-    kind = {"py": "python", "pyi": "pyi"}.get(path.rpartition(".")[2])
-    if kind is None or not is_regular(mode):
-        return frozenset()
-    return frozenset(
-        {"file", "text", kind, "executable" if mode == EXECUTABLE else "non-executable"}
-    )
-
-
 def read_hooks(tree: Tree) -> Hooks:
     """Read the tree's pre-commit configuration. Raises `Refusal` for what cannot be followed."""
-    if not is_regular(tree.entries().get(PATH)):
+    if not is_regular(tree.entries().get(HOOKS_FILE)):
         return Hooks()
-    data = tree.read(PATH)
-    top = read_yaml(PATH, data).table("this file")
+    data = tree.read(HOOKS_FILE)
+    top = read_yaml(HOOKS_FILE, data).table("this file")
     lines = data.decode("utf-8-sig").splitlines()
     stages = top["default_stages"].texts("default_stages") if "default_stages" in top else None
     found: list[Hook] = []
@@ -141,23 +74,23 @@ def _hooks_of(repo: Item, stages: list[str] | None, lines: list[str]) -> Iterato
         raise bad_configuration("A repository lacks `repo` or `hooks`.", repo.place)
     url = table["repo"].text("repo")
     remote = _REMOTE.fullmatch(url)
-    name = remote[1].lower() if remote else url
-    programs = _REPOSITORIES.get(name)
+    known = registry.hooks_of(remote[1].lower() if remote else url)
+    telling = registry.telling_ids()
     for item in table["hooks"].items("hooks"):
         hook = item.table("hook")
         if "id" not in hook:
             raise bad_configuration("A hook lacks `id`.", item.place)
         identity = hook["id"].text("id")
-        if programs is None and url not in {"local", "meta"} and identity in _IDS:
+        if not known and url not in {"local", "meta"} and identity in telling:
             raise bad_configuration(
                 f"The hook `{identity}` comes from `{url}`, which Repot does not know.",
                 hook["id"].place,
             )
-        program = (programs or {}).get(identity)
-        if program is None or not _runs(hook, stages):
+        if identity not in known or not _runs(hook, stages):
             continue
-        version = _version(program, table.get("rev"), repo, lines, url)
-        yield _hook(program, version, hook, mirrored=name == _MIRROR)
+        formatter, manifest = known[identity]
+        version = _version(formatter, table.get("rev"), repo, lines, url)
+        yield _hook(formatter, version, hook, manifest)
 
 
 def _runs(hook: dict[str, Item], default: list[str] | None) -> bool:
@@ -165,44 +98,43 @@ def _runs(hook: dict[str, Item], default: list[str] | None) -> bool:
     return stages is None or not _AUTOMATIC.isdisjoint(stages)
 
 
-def _version(program: str, rev: Item | None, repo: Item, lines: list[str], url: str) -> str:
+def _version(formatter: Formatter, rev: Item | None, repo: Item, lines: list[str], url: str) -> str:
     if rev is None:
         raise bad_configuration(f"The repository `{url}` has no `rev`.", repo.place)
     text = rev.text("rev")
     if release := _RELEASE.fullmatch(text):
         return release[1]
-    if program in _WHITESPACE_IDS:
-        return text[:12]  # they do the same in every version
+    if isinstance(formatter.runs, BuiltIn):
+        return text[:12]  # it does the same in every version
     line = lines[rev.line - 1] if rev.line <= len(lines) else ""
     if _COMMIT.fullmatch(text) and (frozen := _FROZEN.search(line)):
         return frozen[1]
     what = "is a commit" if _COMMIT.fullmatch(text) else "names no release"
     raise unknown_version(
         f"`rev: {text}` of `{url}` {what}, so its version is not known.",
-        Place(PATH, rev.line, excerpt=line.strip()),
+        Place(HOOKS_FILE, rev.line, excerpt=line.strip()),
         remedy="Name a release there, or add the comment `# frozen: VERSION` to that line",
     )
 
 
-def _hook(program: str, version: str, hook: dict[str, Item], *, mirrored: bool) -> Hook:
-    _refuse_overrides(program, hook)
+def _hook(formatter: Formatter, version: str, hook: dict[str, Item], manifest: Manifest) -> Hook:
+    _refuse_overrides(formatter.name, hook)
 
     def texts(key: str, default: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(hook[key].texts(key)) if key in hook else default
 
     line = hook["id"].line
-    default_args = () if mirrored else _ARGS.get(program, ())
-    args = tuple((arg, line) for arg in default_args)
+    args = tuple((arg, line) for arg in manifest.args)
     if "args" in hook:
         args = tuple((item.text("args item"), item.line) for item in hook["args"].items("args"))
     return Hook(
-        program=program,
+        formatter=formatter,
         version=version,
         args=args,
         files=hook["files"].text("files") if "files" in hook else "",
         exclude=hook["exclude"].text("exclude") if "exclude" in hook else "^$",
-        types=texts("types", ("python",) if mirrored else _TYPES.get(program, ("file",))),
-        types_or=texts("types_or", () if mirrored else _TYPES_OR.get(program, ())),
+        types=texts("types", manifest.types),
+        types_or=texts("types_or", manifest.types_or),
         exclude_types=texts("exclude_types", ()),
         line=line,
     )

@@ -9,47 +9,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+from transforms.formatters.registry import projects
 from transforms.formatters.versions import TABLE, order
 
-# Tool -> the oldest release in the table.
-TOOLS = {"isort": "5.10.1", "black": "22.1.0", "ruff": "0.0.287", "usort": "1.0.1"}
-# What a tool needs from a version on. The newest that every interpreter in the table can install.
-_BLACK = {
-    "click": "8.1.8",
-    "mypy-extensions": "1.1.0",
-    "packaging": "25.0",
-    "pathspec": "0.12.1",
-    "platformdirs": "4.3.8",
-    "tomli": "2.2.1",
-    "typing-extensions": "4.14.1",
-}
-_USORT = {
-    "attrs": "25.3.0",
-    "click": "8.1.8",
-    "libcst": "1.8.6",
-    "moreorless": "0.5.0",
-    "pathspec": "0.12.1",
-    "pyyaml": "6.0.3",
-    "stdlibs": "2025.10.28",
-    "toml": "0.10.2",
-    "tomli": "2.2.1",
-    "trailrunner": "1.4.0",
-    "typing-extensions": "4.14.1",
-}
-NEEDS: dict[str, dict[str, dict[str, str]]] = {
-    "black": {
-        "22.1.0": {**_BLACK, "click": "8.0.4"},  # the next click broke it
-        "22.3.0": _BLACK,
-        "25.9.0": {**_BLACK, "pytokens": "0.3.0"},
-        "26.1.0": {**_BLACK, "pathspec": "1.0.4", "pytokens": "0.4.1"},
-    },
-    "isort": {"9.0.0": {"mypy-extensions": "1.1.0"}},
-    "usort": {"1.0.1": _USORT},
-}
 _PYTHONS = r"cp3(?:10|11|12|13|14)-(?:cp3(?:10|11|12|13|14)|abi3)|cp3\d-abi3|py3-none|py2\.py3-none"
 _PLATFORMS = (
     r"any|win_amd64|macosx_\d+_\d+_(?:x86_64|arm64|universal2)"
@@ -61,9 +27,9 @@ _RELEASE = re.compile(r"\d+(\.\d+)+(\.post\d+)?")
 
 def main() -> int:
     """Write the table. Returns an exit code: 1 where a pinned version has no wheel."""
-    wanted: dict[str, set[str] | None] = dict.fromkeys(TOOLS)
-    for ranges in NEEDS.values():
-        for pinned in ranges.values():
+    wanted: dict[str, set[str] | None] = dict.fromkeys(projects())
+    for tool in projects().values():
+        for pinned in tool.needs.values():
             for project, version in pinned.items():
                 versions = wanted.setdefault(project, set())
                 if versions is not None:
@@ -89,7 +55,7 @@ def _releases(project: str, versions: set[str] | None) -> Iterator[tuple[str, di
         wheel = _WHEEL.fullmatch(filename)
         if wheel and _RELEASE.fullmatch(wheel[1]):
             releases.setdefault(wheel[1], {})[wheel[2]] = sha256
-    oldest = order(TOOLS.get(project, "0"))
+    oldest = order(projects()[project].oldest if project in projects() else "0")
     for version in sorted(releases, key=order):
         if version in versions if versions is not None else order(version) >= oldest:
             yield version, dict(sorted(releases[version].items()))
@@ -115,10 +81,12 @@ def index_page(project: str) -> list[tuple[str, str]]:
 def _render(found: dict[str, dict[str, dict[str, str]]]) -> Iterable[str]:
     yield "# The formatters that Repot installs, what they need, and the SHA-256 of each wheel."
     yield "# Written by `python -m transforms.formatters.refresh`; one release is one line."
-    for project, ranges in sorted(NEEDS.items()):
+    for project, tool in sorted(projects().items()):
+        if not tool.needs:
+            continue
         yield ""
         yield f"[needs.{project}]"
-        for since, pinned in ranges.items():
+        for since, pinned in tool.needs.items():
             yield f'"{since}" = {{ {_pairs(pinned)} }}'
     for project, releases in found.items():
         yield ""
@@ -127,7 +95,7 @@ def _render(found: dict[str, dict[str, dict[str, str]]]) -> Iterable[str]:
             yield f'"{version}" = {{ {_pairs(wheels)} }}'
 
 
-def _pairs(items: dict[str, str]) -> str:
+def _pairs(items: Mapping[str, str]) -> str:
     return ", ".join(f'"{key}" = "{value}"' for key, value in sorted(items.items()))
 
 

@@ -10,14 +10,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 
 from transforms.errors import Place
-from transforms.formatters import whitespace
+from transforms.formatters import registry
 from transforms.formatters.firstparty import Stubs
-from transforms.formatters.hooks import PATH
+from transforms.formatters.formatter import HOOKS_FILE, BuiltIn, Function, Program, Stage
 from transforms.formatters.refusals import bad_configuration, failed
-from transforms.formatters.stage import Stage
 from transforms.paths import contained, to_bytes
 
 _HERE = Path(__file__).parent
@@ -26,8 +26,6 @@ _MATCH_LIMIT = 10  # seconds for all patterns
 _ROUNDS = 5  # in which the formatters come to agree; two are the rule
 _COMMAND = 100_000  # bytes of paths on one command line
 _PYTHON = [sys.executable, "-I", "-S", "-B", "-X", "utf8"]
-# Any of these above the scratch tree would be found by a formatter that looks upwards.
-_STRAYS = ("pyproject.toml", "ruff.toml", ".ruff.toml")
 
 
 def match(pairs: Sequence[tuple[str, str]], paths: Sequence[str]) -> list[list[str]]:
@@ -45,15 +43,15 @@ def match(pairs: Sequence[tuple[str, str]], paths: Sequence[str]) -> list[list[s
     except subprocess.TimeoutExpired:
         raise bad_configuration(
             f"Its patterns (`files`, `exclude`) take more than {_MATCH_LIMIT} seconds to match.",
-            Place(PATH),
+            Place(HOOKS_FILE),
         ) from None
     except (subprocess.CalledProcessError, ValueError):
         raise bad_configuration(
-            "Its patterns (`files`, `exclude`) cannot be matched.", Place(PATH)
+            "Its patterns (`files`, `exclude`) cannot be matched.", Place(HOOKS_FILE)
         ) from None
     if "bad" in answer:
         raise bad_configuration(
-            f"`{answer['bad']}` is no regular expression: {answer['error']}.", Place(PATH)
+            f"`{answer['bad']}` is no regular expression: {answer['error']}.", Place(HOOKS_FILE)
         )
     return [[paths[number] for number in numbers] for numbers in answer["passed"]]
 
@@ -103,24 +101,25 @@ def _apply(
     home: str,
 ) -> dict[str, bytes]:
     """Run one stage over files as they lie in the scratch tree; give what it leaves."""
-    if stage.tool.label in environments:
-        with _configured(top, stage.configs):
-            _run_tool(stage, paths, environments[stage.tool.label], top, home)
-        return {path: _at(top, path).read_bytes() for path in paths}
-    fixed = {path: whitespace.fix(stage, current[path]) for path in paths}
-    for path, data in fixed.items():
-        if data != current[path]:
-            _at(top, path).write_bytes(data)
-    return fixed
+    runs = stage.tool.formatter.runs
+    if isinstance(runs, BuiltIn):
+        fixed = {path: runs.fix(stage, current[path]) for path in paths}
+        for path, data in fixed.items():
+            if data != current[path]:
+                _at(top, path).write_bytes(data)
+        return fixed
+    with _configured(top, stage.configs):
+        _run_entry(runs.entry, stage, paths, environments[stage.tool.label], top, home)
+    return {path: _at(top, path).read_bytes() for path in paths}
 
 
 @contextmanager
 def _scratch() -> Iterator[tuple[str, str]]:
-    # A name that no module can have: isort compares the names of source roots with modules.
+    # A name that no module can have: it may be compared, as a source root's, with modules.
     with tempfile.TemporaryDirectory(prefix="repot-") as temporary:
         real = Path(temporary).resolve()
         for folder in real.parents:
-            for name in _STRAYS:
+            for name in registry.searched():
                 if (folder / name).exists():
                     raise failed(
                         f"`{folder / name}` lies above the temporary folder, and formatters "
@@ -129,7 +128,7 @@ def _scratch() -> Iterator[tuple[str, str]]:
                     )
         top, home = real / "scratch-tree", real / "empty-home"
         home.mkdir()
-        (top / ".git").mkdir(parents=True)  # where isort and black stop looking upwards
+        (top / ".git").mkdir(parents=True)  # where most stop looking upwards
         yield str(top), str(home)
 
 
@@ -166,17 +165,24 @@ def _configured(top: str, configs: Mapping[str, bytes]) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def _run_tool(stage: Stage, paths: list[str], environment: Path, top: str, home: str) -> None:
-    program = stage.tool.name.split()[0]
+def _run_entry(
+    entry: Function | Program,
+    stage: Stage,
+    paths: list[str],
+    environment: Path,
+    top: str,
+    home: str,
+) -> None:
     names = [str(_at("", path)) for path in paths]
-    if program == "ruff":
-        binary = environment / "bin" / ("ruff.exe" if sys.platform == "win32" else "ruff")
+    if isinstance(entry, Program):
+        name = f"{entry.name}.exe" if sys.platform == "win32" else entry.name
+        binary = environment / "bin" / name
         for batch in _batches(names):
             _spawn(stage, [str(binary), *stage.argv, "--", *batch], None, top, home, paths)
         return
-    command = [*_PYTHON, str(_HERE / "drive.py"), str(environment), program]
-    request = json.dumps({"argv": list(stage.argv), "paths": names}).encode()
-    _spawn(stage, command, request, top, home, paths)
+    command = [*_PYTHON, str(_HERE / "drive.py"), str(environment)]
+    request = {"entry": asdict(entry), "argv": list(stage.argv), "paths": names}
+    _spawn(stage, command, json.dumps(request).encode(), top, home, paths)
 
 
 def _batches(names: list[str]) -> Iterator[list[str]]:
@@ -199,7 +205,7 @@ def _spawn(
             done = subprocess.run(
                 command,
                 cwd=top,
-                env=_environment(home),
+                env=_environment(home, stage.tool.formatter.environment),
                 input=request,
                 stdin=subprocess.DEVNULL if request is None else None,
                 stdout=log if stage.accepts == {0} else subprocess.DEVNULL,
@@ -217,7 +223,7 @@ def _spawn(
     raise _failure(stage.tool.label, done.returncode, said.replace(f"{top}/", ""), paths)
 
 
-def _environment(home: str) -> dict[str, str]:
+def _environment(home: str, own: Mapping[str, str]) -> dict[str, str]:
     kept = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # what the interpreter needs
     return {
         **{name: os.environ[name] for name in kept if name in os.environ},
@@ -232,13 +238,12 @@ def _environment(home: str) -> dict[str, str]:
         "TMPDIR": home,
         "TEMP": home,
         "TMP": home,
-        "BLACK_CACHE_DIR": home,
-        "RUFF_NO_CACHE": "true",
         "NO_COLOR": "1",
         "LC_ALL": "C.UTF-8",
         "LANG": "C.UTF-8",
         "TZ": "UTC",
         "PYTHONHASHSEED": "0",
+        **{name: value.format(home=home) for name, value in own.items()},
     }
 
 

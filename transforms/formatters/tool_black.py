@@ -6,7 +6,16 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transforms.formatters.arguments import Option, options, read_arguments
+from transforms.formatters.arguments import options, read_arguments
+from transforms.formatters.formatter import (
+    Formatter,
+    Function,
+    Manifest,
+    Option,
+    Project,
+    Stage,
+    Tool,
+)
 from transforms.formatters.refusals import bad_configuration
 from transforms.formatters.settings import (
     Configuration,
@@ -18,7 +27,6 @@ from transforms.formatters.settings import (
     table_of,
     write_toml,
 )
-from transforms.formatters.stage import Stage, Tool
 from transforms.formatters.versions import order
 
 # Until this version a pyproject.toml marked the root even if it did not configure black.
@@ -98,7 +106,7 @@ def prepare(tool: Tool, configuration: Configuration, paths: Sequence[str]) -> S
     """Make black ready. Only the root's own configuration is written, so each file finds it."""
     argv: list[str] = []
     named: Source | None = None
-    for argument in read_arguments(tool.hook, OPTIONS):
+    for argument in read_arguments(tool.hook):
         if argument.option.effect == "path":
             path = inside("", argument.value or "", argument.place)
             named = configuration.find(path)
@@ -144,3 +152,41 @@ def _vet(document: Mapping[str, Any], source: Source) -> bytes:
         spelled = {key.replace("--", "").replace("_", "-"): value for key, value in section.items()}
         tables["tool.black"] = SCHEMA.vet(spelled, source)
     return write_toml(tables)
+
+
+_NEEDS = {
+    "click": "8.1.8",
+    "mypy-extensions": "1.1.0",
+    "packaging": "25.0",
+    "pathspec": "0.12.1",
+    "platformdirs": "4.3.8",
+    "tomli": "2.2.1",
+    "typing-extensions": "4.14.1",
+}
+FORMATTER = Formatter(
+    name="black",
+    repositories=dict.fromkeys(
+        ("psf/black", "python/black", "ambv/black", "psf/black-pre-commit-mirror"),
+        Manifest(ids=("black", "black-jupyter"), types_or=("python", "pyi", "jupyter")),
+    ),
+    options=OPTIONS,
+    runs=Project(
+        "black",
+        oldest="22.1.0",
+        # Several files in one call would be spread over processes of black's own.
+        entry=Function(
+            "black",
+            "main",
+            given="arguments of one file",
+            keywords={"standalone_mode": False},
+        ),
+        needs={
+            "22.1.0": {**_NEEDS, "click": "8.0.4"},  # the next click broke it
+            "22.3.0": _NEEDS,
+            "25.9.0": {**_NEEDS, "pytokens": "0.3.0"},
+            "26.1.0": {**_NEEDS, "pathspec": "1.0.4", "pytokens": "0.4.1"},
+        },
+    ),
+    prepare=prepare,
+    environment={"BLACK_CACHE_DIR": "{home}"},
+)

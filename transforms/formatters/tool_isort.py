@@ -1,15 +1,31 @@
-"""isort: its options, its settings, and the one configuration it would find."""
+"""isort: its options, its settings, and the one configuration it would find.
+
+One decision of it is not reproduced: it also takes a module for first-party that is called like the
+folder one cloned into, and where one clones is no property of a repository.
+"""
 
 from __future__ import annotations
 
 import configparser
 import io
 import posixpath
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from transforms.errors import Place
-from transforms.formatters.arguments import Option, options, read_arguments
+from transforms.formatters.arguments import options, read_arguments
+from transforms.formatters.formatter import (
+    Formatter,
+    Function,
+    Manifest,
+    Namespaces,
+    Option,
+    Project,
+    Stage,
+    Tool,
+    always,
+)
 from transforms.formatters.refusals import bad_configuration
 from transforms.formatters.settings import (
     Configuration,
@@ -21,7 +37,6 @@ from transforms.formatters.settings import (
     parse_toml,
     write_toml,
 )
-from transforms.formatters.stage import Stage, Tool
 from transforms.paths import to_bytes
 
 # In the order in which isort looks in one folder, with the sections it reads.
@@ -204,7 +219,7 @@ def prepare(tool: Tool, configuration: Configuration, paths: Sequence[str]) -> S
     roots: set[str] = set()
     start = posixpath.dirname(min(paths, key=to_bytes))
     named: Source | None = None
-    for argument in read_arguments(tool.hook, OPTIONS):
+    for argument in read_arguments(tool.hook):
         value = argument.value or ""
         if argument.option.effect == "path":
             start = inside("", value, argument.place)
@@ -338,3 +353,31 @@ def _write(source: Source, settings: dict[str, Any]) -> bytes:
     text = io.StringIO()
     parser.write(text)
     return text.getvalue().encode("utf-8")
+
+
+_MANIFEST = Manifest(ids=("isort",), types_or=("cython", "python", "pyi"), args=("--filter-files",))
+FORMATTER = Formatter(
+    name="isort",
+    repositories={
+        "pycqa/isort": _MANIFEST,
+        "timothycrosley/isort": _MANIFEST,
+        "pre-commit/mirrors-isort": Manifest(ids=("isort",), types=("python",)),
+    },
+    options=OPTIONS,
+    runs=Project(
+        "isort",
+        oldest="5.10.1",
+        entry=Function("isort.main", "main", given="arguments"),
+        needs={"9.0.0": {"mypy-extensions": "1.1.0"}},
+    ),
+    prepare=prepare,
+    sorts=always,
+    namespaces=Namespaces(
+        prevented_by=frozenset({"setup.cfg", "pyproject.toml"}),
+        declared=re.compile(
+            rb"""__import__\((['"])pkg_resources\1\)\.declare_namespace\(__name__\)"""
+            rb"""|__path__ = __import__\((['"])pkgutil\2\)\.extend_path\(__path__, __name__\)"""
+        ),
+        declaration=b"__import__('pkg_resources').declare_namespace(__name__)\n",
+    ),
+)

@@ -8,8 +8,17 @@ from contextlib import suppress
 from typing import Any
 
 from transforms.errors import Refusal
-from transforms.formatters.arguments import Argument, Option, options, read_arguments
-from transforms.formatters.hooks import Hook
+from transforms.formatters.arguments import Argument, options, read_arguments
+from transforms.formatters.formatter import (
+    Formatter,
+    Hook,
+    Manifest,
+    Option,
+    Program,
+    Project,
+    Stage,
+    Tool,
+)
 from transforms.formatters.refusals import bad_configuration
 from transforms.formatters.settings import (
     Configuration,
@@ -22,7 +31,6 @@ from transforms.formatters.settings import (
     table_of,
     write_toml,
 )
-from transforms.formatters.stage import Stage, Tool
 
 _NAMES = (".ruff.toml", "ruff.toml", "pyproject.toml")  # in ruff's order
 _CHAIN = 20  # files that extend one another
@@ -141,13 +149,29 @@ CHECK_OPTIONS = {
 FORMAT_OPTIONS = {**_COMMON, **options({"check": "--check", "diff": "--diff"}, effect="drop")}
 
 
-def prepare(tool: Tool, configuration: Configuration, paths: Sequence[str]) -> Stage:
-    """Make ruff ready: the configuration nearest to each file, and what that extends."""
-    checks = tool.name == "ruff"
-    argv = ["check" if checks else "format", "--force-exclude", "--no-cache"]
+def prepare_check(tool: Tool, configuration: Configuration, paths: Sequence[str]) -> Stage:
+    """Make the linter ready. Complaints may be left: then it exits with 1."""
+    return _prepare("check", tool, configuration, paths, accepts=frozenset({0, 1}))
+
+
+def prepare_format(tool: Tool, configuration: Configuration, paths: Sequence[str]) -> Stage:
+    """Make the formatter ready."""
+    return _prepare("format", tool, configuration, paths, accepts=frozenset({0}))
+
+
+def _prepare(
+    verb: str,
+    tool: Tool,
+    configuration: Configuration,
+    paths: Sequence[str],
+    *,
+    accepts: frozenset[int],
+) -> Stage:
+    """Collect the configuration nearest to each file, and what that extends."""
+    argv = [verb, "--force-exclude", "--no-cache"]
     collected = _Collected(configuration)
     hierarchical = True
-    for argument in read_arguments(tool.hook, CHECK_OPTIONS if checks else FORMAT_OPTIONS):
+    for argument in read_arguments(tool.hook):
         if argument.option.effect == "path":
             hierarchical &= not collected.add_named(argument)
         elif argument.option.name == "isolated":
@@ -158,7 +182,6 @@ def prepare(tool: Tool, configuration: Configuration, paths: Sequence[str]) -> S
         for folder in dict.fromkeys(posixpath.dirname(path) for path in paths):
             collected.add_nearest(folder)
         collected.add_required_pythons({f for path in paths for f in ancestors(path)})
-    accepts = frozenset({0, 1}) if checks else frozenset({0})  # 1: complaints are left
     return Stage(
         tool,
         frozenset(paths),
@@ -172,7 +195,7 @@ def prepare(tool: Tool, configuration: Configuration, paths: Sequence[str]) -> S
 
 def fixes(hook: Hook, configuration: Configuration) -> bool:
     """Tell whether `ruff check` changes files: by its arguments, or by any configuration."""
-    names = {argument.flag for argument in read_arguments(hook, CHECK_OPTIONS)}
+    names = {argument.flag for argument in read_arguments(hook)}
     if not names.isdisjoint({"--fix", "--fix-only"}):
         return True
     if "--no-fix" in names:
@@ -183,7 +206,7 @@ def fixes(hook: Hook, configuration: Configuration) -> bool:
 
 def sorts(hook: Hook, configuration: Configuration) -> bool:
     """Tell whether `ruff check` sorts imports, by its arguments or by any configuration."""
-    arguments = read_arguments(hook, CHECK_OPTIONS)
+    arguments = read_arguments(hook)
     chosen = [a for a in arguments if a.option.name in {"select", "extend-select"}]
     rules = [rule for a in chosen for rule in (a.value or "").split(",")]
     if not any(argument.option.name == "select" for argument in chosen):
@@ -320,3 +343,32 @@ def _required_python(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     if isinstance(project, dict) and isinstance(project.get("requires-python"), str):
         return {"project": {"requires-python": project["requires-python"]}}
     return {}
+
+
+_REPOSITORIES = ("astral-sh/ruff-pre-commit", "charliermarsh/ruff-pre-commit")
+_TYPES = ("python", "pyi", "jupyter")
+_PROJECT = Project("ruff", oldest="0.0.287", entry=Program("ruff"))
+_ENVIRONMENT = {"RUFF_NO_CACHE": "true"}
+_SEARCHED = ("pyproject.toml", "ruff.toml", ".ruff.toml")
+CHECK = Formatter(
+    name="ruff",
+    repositories=dict.fromkeys(
+        _REPOSITORIES, Manifest(ids=("ruff", "ruff-check"), types_or=_TYPES)
+    ),
+    options=CHECK_OPTIONS,
+    runs=_PROJECT,
+    prepare=prepare_check,
+    changes=fixes,
+    sorts=sorts,
+    environment=_ENVIRONMENT,
+    searched=_SEARCHED,
+)
+FORMAT = Formatter(
+    name="ruff format",
+    repositories=dict.fromkeys(_REPOSITORIES, Manifest(ids=("ruff-format",), types_or=_TYPES)),
+    options=FORMAT_OPTIONS,
+    runs=_PROJECT,
+    prepare=prepare_format,
+    environment=_ENVIRONMENT,
+    searched=_SEARCHED,
+)

@@ -6,6 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transforms.formatters.arguments import read_arguments
+from transforms.formatters.formatter import (
+    Formatter,
+    Function,
+    Manifest,
+    Project,
+    Stage,
+    Tool,
+    always,
+)
 from transforms.formatters.settings import (
     Configuration,
     Schema,
@@ -15,7 +24,6 @@ from transforms.formatters.settings import (
     table_of,
     write_toml,
 )
-from transforms.formatters.stage import Stage, Tool
 
 SCHEMA = Schema(
     tool="usort",
@@ -32,7 +40,7 @@ SCHEMA = Schema(
 
 def prepare(tool: Tool, configuration: Configuration, paths: Sequence[str]) -> Stage:
     """Make usort ready: the nearest pyproject.toml of every file, configuring it or not."""
-    read_arguments(tool.hook, {})
+    read_arguments(tool.hook)
     configs: dict[str, bytes] = {}
     for path in paths:
         for folder in ancestors(path):
@@ -55,3 +63,42 @@ def _vet(document: Mapping[str, Any], source: Source | None) -> bytes:
     if isinstance(black.get("line-length"), (int, str)):
         tables["tool.black"] = {"line-length": black["line-length"]}
     return write_toml(tables)
+
+
+FORMATTER = Formatter(
+    name="usort",
+    repositories=dict.fromkeys(
+        ("facebook/usort", "facebookexperimental/usort"),
+        Manifest(ids=("usort",), types_or=("python", "pyi")),
+    ),
+    options={},
+    runs=Project(
+        "usort",
+        oldest="1.0.1",
+        entry=Function(
+            "usort",
+            "usort_path",
+            given="path",
+            keywords={"write": True},
+            complaint="Error sorting {path}: {error}",
+        ),
+        needs={
+            "1.0.1": {
+                "attrs": "25.3.0",
+                "click": "8.1.8",
+                "libcst": "1.8.6",
+                "moreorless": "0.5.0",
+                "pathspec": "0.12.1",
+                "pyyaml": "6.0.3",
+                "stdlibs": "2025.10.28",
+                "toml": "0.10.2",
+                "tomli": "2.2.1",
+                "trailrunner": "1.4.0",
+                "typing-extensions": "4.14.1",
+            },
+        },
+    ),
+    prepare=prepare,
+    sorts=always,
+    searched=("pyproject.toml",),
+)

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from transforms.errors import Place
-from transforms.formatters.hooks import PATH, Hook
+from transforms.formatters.formatter import HOOKS_FILE, Hook
 from transforms.formatters.refusals import unknown_version
 
 if sys.version_info >= (3, 11):
@@ -22,14 +22,6 @@ else:
     import tomli as tomllib
 
 TABLE = Path(__file__).with_name("versions.toml")
-# Program -> project on the package index.
-PROJECTS = {
-    "isort": "isort",
-    "black": "black",
-    "ruff": "ruff",
-    "ruff format": "ruff",
-    "usort": "usort",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +40,17 @@ def order(version: str) -> tuple[int, ...]:
 
 def require_known(hook: Hook) -> None:
     """Refuse a version that is not in the table, with the nearest that is."""
-    project = PROJECTS.get(hook.program)
-    if project is None or hook.version in known(project):
+    if hook.formatter.project is None:
+        return
+    project = hook.formatter.project.name
+    if hook.version in known(project):
         return
     versions = sorted(known(project), key=order)
     older = [version for version in versions if order(version) < order(hook.version)]
     nearest = older[-1] if older else versions[0]
     raise unknown_version(
         f"{project} {hook.version} is not in Repot's table of versions.",
-        Place(PATH, hook.line),
+        Place(HOOKS_FILE, hook.line),
         remedy=f"The nearest is {nearest}: set `rev` to it",
     )
 

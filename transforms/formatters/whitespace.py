@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transforms.formatters.arguments import Option, options, read_arguments
+from transforms.formatters.arguments import options, read_arguments
+from transforms.formatters.formatter import BuiltIn, Formatter, Manifest, Stage, Tool
 from transforms.formatters.refusals import bad_configuration
 from transforms.formatters.settings import Configuration
-from transforms.formatters.stage import Stage, Tool
 
-OPTIONS: dict[str, dict[str, Option]] = {
-    "trailing-whitespace": {
-        # About Markdown files, which are not formatted here.
-        **options({"markdown": "--markdown-linebreak-ext"}, "value", effect="drop"),
-        **options({"markdown": "--no-markdown-linebreak-ext"}, effect="drop"),
-        **options({"chars": "--chars"}, "value"),
-    },
-    "end-of-file-fixer": {},
+_REPOSITORY = "pre-commit/pre-commit-hooks"
+OPTIONS = {
+    # About Markdown files, which are not formatted here.
+    **options({"markdown": "--markdown-linebreak-ext"}, "value", effect="drop"),
+    **options({"markdown": "--no-markdown-linebreak-ext"}, effect="drop"),
+    **options({"chars": "--chars"}, "value"),
 }
 
 
@@ -24,17 +22,14 @@ def prepare(tool: Tool, configuration: Configuration, paths: Sequence[str]) -> S
     """Make a fixer ready; its one option is the characters to strip."""
     del configuration  # it has none
     chars = []
-    for argument in read_arguments(tool.hook, OPTIONS[tool.name]):
+    for argument in read_arguments(tool.hook):
         if not (argument.value or "").isascii():
             raise bad_configuration("`--chars` is not ASCII.", argument.place)
         chars.append(argument.value or "")
     return Stage(tool, frozenset(paths), tuple(chars[-1:]))
 
 
-def fix(stage: Stage, data: bytes) -> bytes:
-    """Give the file as the fixer leaves it."""
-    if stage.tool.name == "end-of-file-fixer":
-        return end_with_newline(data)
+def _strip(stage: Stage, data: bytes) -> bytes:
     return strip_lines(data, stage.argv[0].encode() if stage.argv and stage.argv[0] else None)
 
 
@@ -56,3 +51,19 @@ def end_with_newline(data: bytes) -> bytes:
     rest = data[len(body) :]
     ending = next((e for e in (b"\r\n", b"\n", b"\r") if rest.startswith(e)), b"\n")
     return body + ending
+
+
+TRAILING = Formatter(
+    name="trailing-whitespace",
+    repositories={_REPOSITORY: Manifest(ids=("trailing-whitespace",), types=("text",))},
+    options=OPTIONS,
+    runs=BuiltIn(_strip),
+    prepare=prepare,
+)
+ENDING = Formatter(
+    name="end-of-file-fixer",
+    repositories={_REPOSITORY: Manifest(ids=("end-of-file-fixer",), types=("text",))},
+    options={},
+    runs=BuiltIn(lambda _, data: end_with_newline(data)),
+    prepare=prepare,
+)

@@ -1,0 +1,317 @@
+"""The run of a plan's whole moves: every file that goes, every file that names what goes."""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from collections.abc import Set
+
+from transforms.authored import apply_edits, authored_blobs
+from transforms.candidates import PYTHON
+from transforms.changes import EXECUTABLE, REGULAR, Blob
+from transforms.document import Document
+from transforms.errors import Place, Refusal
+from transforms.formatters import Formatters
+from transforms.formatters.touched import format_touched
+from transforms.intent import check_roots
+from transforms.landing import refuse_without_init
+from transforms.names import Names
+from transforms.outcome import Edit, Note, Relocated
+from transforms.parsing import parse
+from transforms.plan import Package, Plan
+from transforms.relocation.around import Around, collect_readings
+from transforms.relocation.cycles import refuse_new_cycles
+from transforms.relocation.mentions import Mentions
+from transforms.relocation.notes import own_place_notes, packaging_notes
+from transforms.relocation.python import PythonFile
+from transforms.relocation.shims import is_public, shim
+from transforms.relocation.strings import RelocatedStrings
+from transforms.relocation.targets import Targets, Whole, find_targets
+from transforms.relocation.texts import RelocatedTexts, relocated_texts
+from transforms.tree import OverlayTree, Tree
+
+_SHEBANG = re.compile(rb"#!.*\bpython")
+
+
+class Relocation:
+    """One run. `after` holds each touched path's file, None for one that goes."""
+
+    def __init__(self, plan: Plan, tree: Tree, formatters: Formatters) -> None:
+        self.plan, self.tree, self.formatters = plan, tree, formatters
+        self.names = Names(tree, plan.roots)
+        self.sorter = any(tool.sorts for tool in formatters.tools)
+        self.after: dict[str, Blob | None] = {}
+        self.edits: dict[str, list[Edit]] = {}
+        self.notes: list[Note] = []
+        self.relocated: tuple[Relocated, ...] = ()
+        self.authored: dict[str, Blob] = {}
+        self._documents: dict[str, Document] = {}
+
+    def move(self) -> None:
+        """Move the files and rewrite what names them. Raises `Refusal`."""
+        check_roots(self.plan, self.tree)
+        self.targets = find_targets(self.plan, self.tree, self.names)
+        self.around = Around(self.targets, self.names, self.open)
+        self.mentions = Mentions(self.targets)
+        self.relocated = tuple(map(_described, self.targets.wholes))
+        left = OverlayTree(self.tree, dict.fromkeys(self.targets.paths))
+        self.authored = authored_blobs(self.plan, self.names, left)
+        python, texts = self._candidates()
+        self._read_names(python)
+        for path in sorted(python):
+            self._python(path)
+        self._others(texts)
+        for whole in self.targets.wholes:
+            if whole.kept is not None:
+                self._leave_shims(whole)
+        self.after.update(self.authored)
+        for package in self.plan.packages:
+            self._make_package(package)
+        self._check()
+
+    def finish(self) -> dict[str, tuple[str, ...]]:
+        """Format what is touched, and make the plan's own edits."""
+        changed = format_touched(self.after, self.authored.keys(), self.tree, self.formatters)
+        apply_edits(self.plan, self.names, self.tree, self.after)
+        return changed
+
+    def open(self, path: str) -> Document:
+        """The document of a file of the tree; each is parsed once."""
+        if path not in self._documents:
+            package = self.names.package_of(path)
+            data = self.tree.read(path)
+            self._documents[path] = Document(path, data, package, sorter=self.sorter)
+        return self._documents[path]
+
+    # Which files
+
+    def _candidates(self) -> tuple[set[str], list[str]]:
+        """Python files that move or may name what does, and other files that may."""
+        entries = self.tree.entries()
+        regular = [path for path, mode in entries.items() if mode in (REGULAR, EXECUTABLE)]
+        lasts = {whole.last for whole in self.targets.wholes}
+        stems = {posixpath.basename(item.old_path).partition(".")[0] for item in self.relocated}
+        words = sorted((lasts | stems) - {"__init__", ""})
+        needle = re.compile(b"|".join(re.escape(word.encode()) for word in words))
+        code = [path for path in regular if path.endswith(PYTHON)]
+        scripts = [path for path in regular if "." not in posixpath.basename(path)]
+        texts = set(relocated_texts(regular))
+        found = self.tree.search(needle, {*code, *scripts, *texts})
+        data = self.tree.read_many(found)
+        named = _import_pattern(self.targets)
+        python = {path for path in found if path.endswith(PYTHON) and named.search(data[path])}
+        bare = {path for path in found if path in scripts and path not in texts}
+        python |= {path for path in bare if _SHEBANG.match(data[path])}
+        python |= {path for path in self.targets.paths if path.endswith(PYTHON)}
+        return python, [path for path in found if path in texts and path not in python]
+
+    def _read_names(self, python: set[str]) -> None:
+        """Which names are taken from which modules: asked only where a bound name may change."""
+        changed = [
+            old
+            for old, new in self.targets.renames.items()
+            if old.rpartition(".")[2] != new.rpartition(".")[2]
+        ]
+        if changed:
+            data = self.tree.read_many(sorted(python))
+            texts = {path: raw.decode("utf-8", "replace") for path, raw in data.items()}
+            self.around.read_names = collect_readings(texts)
+
+    def _is_left(self, path: str) -> bool:
+        return any(path == item or fnmatch.fnmatchcase(path, item) for item in self.plan.leave)
+
+    # Python
+
+    def _python(self, path: str) -> None:
+        if self._is_left(path) and path not in self.targets.paths:
+            self._note_left(path)
+            return
+        try:
+            document = self.open(path)
+        except Refusal:
+            if path in self.targets.paths:
+                raise
+            self._note_unread(path)
+            return
+        dotted = self.names.dotted(path)
+        file = PythonFile(
+            self.around, document, dotted, self._package_after(path), is_foreign=self._foreign(path)
+        )
+        file.rewrite()
+        RelocatedStrings(file, self.mentions).rewrite()
+        self._put(path, document.finish())
+        if file.edits:
+            self.edits.setdefault(self.targets.paths.get(path, path), []).extend(file.edits)
+        self.notes += file.notes
+        if path in self.targets.paths:
+            self.notes += own_place_notes(document, self.targets, path)
+
+    def _package_after(self, path: str) -> str:
+        """The package in which relative imports of a file start after the move."""
+        dotted = self.names.dotted(path)
+        new = self.targets.modules.get(dotted, dotted) if path in self.targets.paths else dotted
+        at = self.targets.paths.get(path, path)
+        is_init = posixpath.basename(at).startswith("__init__.")
+        return new if is_init else new.rpartition(".")[0]
+
+    def _foreign(self, path: str) -> bool:
+        """Whether a file lies outside the root of what moves: dots mean something else there."""
+        root = self.names.root or ""
+        return bool(root) and not path.startswith(root + "/")
+
+    def _put(self, path: str, data: bytes) -> None:
+        mode = self.tree.entries()[path]
+        new = self.targets.paths.get(path, path)
+        if new != path:
+            self.after.setdefault(path, None)
+        if new != path or data != self.tree.read(path):
+            self.after[new] = Blob(data, mode)
+
+    def _note_left(self, path: str) -> None:
+        text = self.tree.read(path).decode("utf-8", "replace")
+        for mention in self.mentions.find(text):
+            line = text.count("\n", 0, mention.start) + 1
+            excerpt = text.split("\n")[line - 1]
+            message = f"Names `{mention.old}`, now `{mention.new}`, and is under `leave`."
+            if "patch" in excerpt:
+                message = (
+                    f"A patch of `{mention.old}` no longer reaches the code, which is now in "
+                    f"`{mention.new}`; the file is under `leave`."
+                )
+            self.notes.append(Note("left alone", Place(path, line, None, excerpt), message))
+
+    def _note_unread(self, path: str) -> None:
+        """A file that does not parse: a person looks where it names what moves."""
+        text = self.tree.read(path).decode("utf-8", "replace")
+        for mention in self.mentions.find(text):
+            line = text.count("\n", 0, mention.start) + 1
+            message = f"Does not parse, and names `{mention.old}`, now `{mention.new}`."
+            self.notes.append(Note("left alone", Place(path, line), message))
+            return
+
+    # Other files
+
+    def _others(self, texts: list[str]) -> None:
+        rewriter = RelocatedTexts(self.around, self.mentions)
+        data = self.tree.read_many(texts)
+        for path in sorted(texts):
+            if self._is_left(path):
+                continue
+            result = rewriter.rewrite(path, data[path])
+            if result.edits:
+                self.edits.setdefault(self.targets.paths.get(path, path), []).extend(result.edits)
+            self.notes += result.notes
+            self._put(path, result.data)
+        self.notes += packaging_notes(self.targets, self.tree)
+        for path in self.targets.paths:
+            if path not in self.after and self.targets.paths[path] not in self.after:
+                self._move_untouched(path)
+
+    def _move_untouched(self, path: str) -> None:
+        """A file that goes as it is: data, a symbolic link."""
+        new = self.targets.paths[path]
+        if new == path:
+            return
+        blob = self.tree.blob(path)
+        if blob is None:
+            return
+        if blob.mode not in (REGULAR, EXECUTABLE) and b"/" in blob.data:
+            message = (
+                "A symbolic link that goes along; where it leads from there must be looked at."
+            )
+            self.notes.append(Note("own module", Place(path), message))
+        self.after[path], self.after[new] = None, blob
+
+    def _leave_shims(self, whole: Whole) -> None:
+        for path in whole.files:
+            old = self.names.dotted(path)
+            new = self.targets.modules.get(old, "")
+            if not path.endswith(".py") or not is_public(old) or old == new:
+                continue
+            if self.after.get(path) is not None:
+                raise Refusal(
+                    "clash",
+                    f"`{path}` is to stay importable, and another file comes to lie there.",
+                    next_step="Drop `old`, or choose another place for the other file.",
+                    place=self.plan.place(whole.line),
+                )
+            text = shim(self.open(path), new, old, whole.kept or "warn")
+            self.after[path] = Blob(text.encode(), REGULAR)
+
+    def _make_package(self, package: Package) -> None:
+        place = self.plan.place(package.line)
+        located = self.names.locate_new(package.module, place, package=True)
+        if package.exports:
+            raise Refusal(
+                "plan-schema",
+                f"`{located.dotted}` is to export names, and the plan moves none by itself.",
+                next_step="Write `exports = []` for an empty `__init__.py`, or author its text.",
+                place=place,
+            )
+        if located.path not in self.after and located.path not in self.tree.entries():
+            self.after[located.path] = Blob(b"", REGULAR)
+
+    # What must hold
+
+    def _check(self) -> None:
+        seen: set[str] = set()
+        for whole in self.targets.wholes:
+            for old, new in whole.files.items():
+                folder = new.rpartition("/")[0]
+                if new.endswith(".py") and old != new and folder not in seen:
+                    seen.add(folder)
+                    place = self.plan.place(whole.line)
+                    root = _root_of(new, self.targets.modules.get(self.names.dotted(old), ""))
+                    self.notes += refuse_without_init(new, root, self.tree, self.after, place)
+        parsed = {item.module.data: item.module.tree for item in self._documents.values()}
+        for path, blob in sorted(self.after.items()):
+            if blob is not None and path.endswith(".py") and blob.data not in parsed:
+                parsed[blob.data] = parse(blob.data, path)
+        refuse_new_cycles(self.targets, self.tree, self.after, self.names, parsed)
+
+
+def _import_pattern(targets: Targets) -> re.Pattern[bytes]:
+    """Matches Python files that may name what moves: in full, by dots, or through its package."""
+    last = _any_word({whole.last for whole in targets.wholes})
+    packages = {whole.old.rpartition(".")[0] for whole in targets.wholes} - {""}
+    parents = {package.rpartition(".")[2] for package in packages} or {"."}
+    parent = _any_word(parents)
+    return re.compile(
+        _any_word({whole.old for whole in targets.wholes})
+        + rb"|\bfrom[ \t]*\.+(?:[\w.]{0,200}\.)?(?:" + last + rb"|[ \t]*import\b)"
+        + rb"|\bfrom[ \t]+[\w.\x80-\xff]{0,200}" + parent + rb"[ \t]+import\b"
+        + rb"|\bimport[ \t][^\n]{0,400}?" + parent + rb"[ \t]+as\b"
+        + rb"|\bimport_module\b[^\n]{0,200}?[\x22\x27]\."
+    )  # fmt: skip
+
+
+def _any_word(names: Set[str]) -> bytes:
+    """Any of the names, where no letter touches it; bytes beyond ASCII are letters."""
+    spelled = {name.encode() for name in names}
+    spelled |= {name.encode("latin-1", "ignore") for name in names if not name.isascii()}
+    joined = b"|".join(map(re.escape, sorted(spelled)))
+    return rb"(?<![\w\x80-\xff])(?:" + joined + rb")(?![\w\x80-\xff])"
+
+
+def _root_of(path: str, dotted: str) -> str:
+    """The folder in which a module's dotted name starts."""
+    stem = path.removesuffix("/__init__.py").removesuffix(".py")
+    tail = dotted.replace(".", "/")
+    return stem[: len(stem) - len(tail)].rstrip("/") if stem.endswith(tail) else ""
+
+
+def _described(whole: Whole) -> Relocated:
+    first = next(iter(whole.files.items()))
+    old_path, new_path = first if whole.folders is None else whole.folders
+    return Relocated(old_path, new_path, whole.old, whole.new, len(whole.files), whole.kept)
+
+
+def relocate(plan: Plan, tree: Tree, formatters: Formatters) -> Relocation:
+    """Make the whole moves of a plan; formatters and authored edits come with `finish`."""
+    run = Relocation(plan, tree, formatters)
+    run.move()
+    return run
+
+
+__all__ = ["Relocation", "relocate"]

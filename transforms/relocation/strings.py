@@ -1,0 +1,196 @@
+"""Names of moved modules in the strings and comments of a Python file.
+
+Rewritten are strings that are looked up, those whose last names the module does define, and
+references in comments and docstrings. What only may be a name is noted.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+from transforms.called import called_name
+from transforms.names import relative_name
+from transforms.outcome import Edit, Note
+from transforms.relocation.mentions import Mention, Mentions
+from transforms.relocation.python import PythonFile
+from transforms.strings import looked_up_strings, relative_lookups, standing_strings, strings_of
+
+_LOGGERS = frozenset({"getLogger", "get_logger"})
+_ENTRY = re.compile(r"\s*[\w.-]+\s*=\s*\Z")
+# An import in code that stands in a string: what a test runs in a child process.
+_IMPORT = re.compile(r"(?:\A|[\n;])[ \t>]*(?:from|import)[ \t]+\Z")
+
+
+class RelocatedStrings:
+    """Finds and rewrites names in the strings and comments of one file."""
+
+    def __init__(self, file: PythonFile, mentions: Mentions) -> None:
+        self.file, self.mentions = file, mentions
+        self.module = file.module
+        self._names = mentions.searching()
+        self._taken: list[tuple[int, int]] = sorted(file.rewritten)
+
+    def rewrite(self) -> None:
+        """Record the edits in the file's document, and the notes."""
+        self._relative()
+        if not self._outside_imports():
+            return
+        called = {id(node) for node in self._called()}
+        standing = {id(node) for node in standing_strings(self.module.tree)}
+        annotations = {
+            id(reference.node)
+            for reference in self.module.scopes.references
+            if reference.annotation == "string" and reference.owner is not None
+        }
+        for node in strings_of(self.module.tree):
+            if isinstance(node, ast.JoinedStr):
+                self._f_string(node)
+            elif id(node) in annotations or not self._names(str(node.value)):
+                continue
+            elif id(node) in standing:
+                self._documentation(*self.module.span(node))
+            else:
+                self._literal(node, is_called=id(node) in called)
+        for start, end in self._comments():
+            self._documentation(start, end)
+
+    def _outside_imports(self) -> bool:
+        """Whether the text names what moves anywhere but in import statements and in code."""
+        text = self.module.text
+        if not self._names(text):
+            return False
+        taken = [(site.start, site.end) for site in self.file.editor.sites] + self._taken
+        starts = dict(sorted(taken))
+        places = sorted(starts)
+        for mention in self.mentions.find(text):
+            at = bisect.bisect_right(places, mention.start) - 1
+            if at < 0 or starts[places[at]] <= mention.start:
+                return True
+        return False
+
+    # Strings
+
+    def _called(self) -> Iterator[ast.Constant]:
+        """Literals that a call looks up, or that stand where a module is to be run."""
+        for _, lookup in looked_up_strings(self.module.tree):
+            yield from _first_literals(lookup.call)
+        for node in ast.walk(self.module.tree):
+            if isinstance(node, ast.Call) and called_name(node) in _LOGGERS:
+                yield from _first_literals(node)
+            elif isinstance(node, (ast.List, ast.Tuple)):
+                for before, after in zip(node.elts, node.elts[1:], strict=False):
+                    if isinstance(before, ast.Constant) and before.value == "-m":
+                        if isinstance(after, ast.Constant):
+                            yield after
+
+    def _literal(self, node: ast.Constant, *, is_called: bool) -> None:
+        value = str(node.value)
+        for mention in self.mentions.find(value):
+            whole = mention.start == 0 and (
+                len(value) == mention.end + (len(mention.rest) + 1 if mention.rest else 0)
+            )
+            entry = _ENTRY.match(value[: mention.start]) and mention.rest
+            sure = is_called or bool(mention.rest and self._is_defined(mention))
+            if mention.kind == "path":
+                sure, whole = mention.start == 0, True
+            if ((whole or entry or is_called) and sure) or _IMPORT.search(value[: mention.start]):
+                self._replace(node, mention)
+            else:
+                self._note(node, f"names `{mention.old}`, which moves; nothing shows who reads it")
+
+    def _is_defined(self, mention: Mention) -> bool:
+        first = mention.rest.partition(".")[0]
+        return self.file.around.defines(mention.module, first)
+
+    def _replace(self, node: ast.Constant, mention: Mention) -> None:
+        start, end = self.module.span(node)
+        text = self.module.text[start:end]
+        found = [at for at in self.mentions.find(text) if at.old == mention.old]
+        wanted = [at for at in self.mentions.find(str(node.value)) if at.old == mention.old]
+        if len(found) != len(wanted):
+            self._note(node, f"names `{mention.old}` in pieces; it was left alone")
+            return
+        at = found[wanted.index(mention)]
+        self._put(start + at.start, start + at.end, mention.new, "string")
+
+    def _f_string(self, node: ast.JoinedStr) -> None:
+        for part in node.values:
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                if self._names(part.value):
+                    self._note(node, "an f-string names what moves; it was left alone")
+                    return
+
+    # Prose
+
+    def _comments(self) -> Iterator[tuple[int, int]]:
+        """Spans of comments, apart from those of import statements, which go with them."""
+        sites = [(site.start, site.line_end) for site in self.file.editor.sites]
+        reader = io.StringIO(self.module.text, newline="").readline
+        for token in tokenize.generate_tokens(reader):
+            if token.type == tokenize.COMMENT and self._names(token.string):
+                start = self.module.line_starts[token.start[0] - 1] + token.start[1]
+                if not any(first <= start < last for first, last in sites):
+                    yield start, start + len(token.string)
+
+    def _documentation(self, start: int, end: int) -> None:
+        for mention in self.mentions.find(self.module.text, start, end):
+            if (
+                "." in mention.old
+                or "/" in mention.old
+                or (mention.rest and self._is_defined(mention))
+            ):
+                self._put(mention.start, mention.end, mention.new, "documentation")
+
+    def _put(self, start: int, end: int, new: str, kind: str) -> None:
+        if any(first < end and start < last for first, last in self._taken):
+            return
+        self._taken.append((start, end))
+        old = self.module.text[start:end]
+        self.file.document.edits.replace(start, end, new)
+        self.file.edits.append(Edit(kind, self.module.line_of(start), old, new))
+
+    # `import_module(".orders", __package__)`
+
+    def _relative(self) -> None:
+        if self.file.is_foreign or "import_module" not in self.module.text:
+            return
+        package, after = self.file.document.package, self.file.package
+        for node, call in relative_lookups(self.module.tree):
+            written = str(node.value)
+            level = len(written) - len(written.lstrip("."))
+            anchor = call.args[1] if len(call.args) > 1 else None
+            named = {keyword.arg: keyword.value for keyword in call.keywords}
+            anchor = anchor or named.get("package")
+            parts = package.split(".")
+            if level > len(parts):
+                continue
+            base = parts[: len(parts) - (level - 1)]
+            target = ".".join([*base, written.lstrip(".")])
+            new = self.file.targets.renamed(target)
+            if new == target and package == after:
+                continue
+            spelled = relative_name(after, new)
+            own = isinstance(anchor, ast.Name) and anchor.id in ("__package__", "__name__")
+            if not own or spelled is None:
+                self._note(node, f"imports `{target}` by name; it was left alone")
+            elif spelled != written:
+                start, end = self.module.span(node)
+                at = self.module.text.find(written, start, end)
+                if at >= 0:
+                    self._put(at, at + len(written), spelled, "string")
+
+    def _note(self, node: ast.expr, why: str) -> None:
+        place = self.module.place(node.lineno)
+        self.file.notes.append(Note("string", place, f"{why[0].upper()}{why[1:]}."))
+
+
+def _first_literals(call: ast.Call) -> Iterator[ast.Constant]:
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    first = call.args[0] if call.args else named.get("target", named.get("name"))
+    if isinstance(first, ast.Constant) and isinstance(first.value, str):
+        yield first

@@ -69,7 +69,7 @@ class GitError(Exception):
     """A git command failed; the text is git's own message, its first line that is no hint."""
 
 
-class MissingObjectError(Exception):
+class MissingObjectError(GitError):
     """An object is not in the repository. The text is its id where git named it, else empty."""
 
 
@@ -145,7 +145,7 @@ class Repository:
             printed = self.run(
                 "rev-parse", "--verify", "--quiet", "--end-of-options", commit
             ).strip()
-        except (GitError, MissingObjectError):
+        except GitError:
             printed = b""
         if _OBJECT_ID.fullmatch(printed):
             return printed.decode()
@@ -329,7 +329,7 @@ def _answers(process: subprocess.Popen[bytes], wanted: str) -> Iterator[tuple[st
         yield name, data
 
 
-def _failure(printed: bytes) -> GitError | MissingObjectError:
+def _failure(printed: bytes) -> GitError:
     """Turn git's message into an exception."""
     text = printed.decode("utf-8", "backslashreplace").strip()
     if "promisor remote" in text or "lazy fetching disabled" in text:

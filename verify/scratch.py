@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from transforms.git import GitError, MissingObjectError, Repository
+from transforms.git import GitError, Repository
 from transforms.paths import from_bytes, quote, to_bytes
 from verify.made import make
 
@@ -28,13 +28,13 @@ class Scratch:
 
     def __init__(self, judged: Repository) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="repot-"))
-        sha256 = judged.run("rev-parse", "--show-object-format").strip() == b"sha256"
-        self._made = make(self._folder, bare=True, sha256=sha256)
+        printed = judged.run("rev-parse", "--show-object-format", "--git-path", "objects")
+        kind, _, objects = printed.removesuffix(b"\n").partition(b"\n")
+        self._made = make(self._folder, bare=True, sha256=kind == b"sha256")
         with self._made.config_writer() as settings:
             # Pinned, since it changes which lines `git blame` gives to whom (from git 2.53 on).
             settings.set_value("diff", "algorithm", "myers")
-        printed = judged.run("rev-parse", "--git-path", "objects").removesuffix(b"\n")
-        shared = (judged.absolute_git_dir() / os.fsdecode(printed)).resolve()
+        shared = (judged.absolute_git_dir() / os.fsdecode(objects)).resolve()
         # Quoted, since a folder may be named with a line break; git reads C escapes here.
         line = quote(from_bytes(os.fsencode(shared)))
         (self._folder / "objects/info/alternates").write_text(f"{line}\n", encoding="ascii")
@@ -81,7 +81,7 @@ class Scratch:
         Blame reads every file of the base once for each file that it is asked about; this halves
         what that costs. Where it cannot be done, the judged repository's own packs serve.
         """
-        with suppress(GitError, MissingObjectError):
+        with suppress(GitError):
             if sum(map(self._size, trees)) > _MOST_UNPACKED:
                 return
             self._run(

@@ -142,7 +142,8 @@ class Document:
     def import_plain(self, name: ImportedName, *, before: int | None = None) -> None:
         """`import NAME` at module level, unless it is there."""
         if not self._has_plain(name):
-            self._add_new(_New(name.name, True, f"import {name}", before))
+            text = render_import(None, [name], style=self.style, newline=self.module.newline)
+            self._add_new(_New(name.name, True, text, before))
 
     def import_text(self, text: str, spelled: str, *, before: int | None = None) -> None:
         """Put in a `from` import as it is written elsewhere."""

@@ -161,12 +161,13 @@ def test_a_name_of_thousands_of_parts_shows_what_any_other_does() -> None:
     assert inferred(text).wrap == "backslash"
 
 
-def test_a_style_is_told_without_libcst() -> None:
+def test_what_is_looked_at_only_does_not_load_libcst() -> None:
     told = (
         "import sys\n"
         "from transforms.document import Document\n"
         f"document = Document('app.py', {GRID!r}.encode(), '', sorter=False)\n"
         "assert document.style.wrap == 'grid'\n"
+        "assert document.editor.look(document.editor.sites[0]).pragma is None\n"
         "assert 'libcst' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", told], check=True)

@@ -20,11 +20,18 @@ _PACKAGES = frozenset({"transforms", "verify"})
 _PRIVATE = "_engine"  # the folder's name where Repot is installed; see `repot.launcher`
 
 
-def require_installed(root: Path = ROOT) -> None:
-    """Raise `Refusal` where a bundle would carry or be held against anything else."""
-    for name, file in _loaded():
-        if not file.is_relative_to(root):
-            raise _refusal(f"The module `{name}` was loaded from elsewhere.", str(file))
+def require_installed() -> None:
+    """Raise `Refusal` where a bundle would carry anything else, or be held against it."""
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name.partition(".")[0] in _PACKAGES and file is not None:
+            if not Path(file).resolve().is_relative_to(ROOT):
+                raise _refusal(f"The module `{name}` was loaded from elsewhere.", file)
+    require_recorded(ROOT)
+
+
+def require_recorded(root: Path) -> None:
+    """Raise `Refusal` where the files of an installed engine are not those of its record."""
     recorded = _recorded(root) if is_private(root) else None
     if recorded is None:
         return
@@ -50,13 +57,6 @@ def is_private(root: Path) -> bool:
     return root.name == _PRIVATE and root.parent.name == "repot"
 
 
-def _loaded() -> Iterator[tuple[str, Path]]:
-    for name, module in sorted(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if name.partition(".")[0] in _PACKAGES and file is not None:
-            yield name, Path(file).resolve()
-
-
 def _recorded(root: Path) -> dict[str, str] | None:
     """Give the hash of each of the engine's files by its path; `None` where there is no record.
 
@@ -72,11 +72,12 @@ def _recorded(root: Path) -> dict[str, str] | None:
 
 
 def _rows(distribution: Distribution, below: str) -> Iterator[tuple[str, str]]:
+    """Give path and hash of the engine's files; what was compiled is not part of it."""
     for file in distribution.files or ():
         path = file.as_posix()
-        # What an installer has compiled is recorded, too, without a hash.
-        if path.startswith(below) and file.hash is not None and file.hash.mode == "sha256":
-            yield path.removeprefix(below), file.hash.value
+        if path.startswith(below) and "__pycache__" not in file.parts:
+            if file.hash is not None and file.hash.mode == "sha256":
+                yield path.removeprefix(below), file.hash.value
 
 
 def _files(root: Path) -> Iterator[Path]:

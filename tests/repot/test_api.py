@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from repot import api, launcher
 from repot.api import Conclusion, Fault, Place, Refused, Verdict
+from tests.documents import coded, fences, rows
 from tests.repot.rig import ROOT, Installation, packages, variables, write
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 
@@ -197,6 +200,49 @@ def test_every_value_is_frozen_and_every_name_is_there() -> None:
         assert kind["__dataclass_params__"].frozen
         assert kind["__doc__"]
         assert "__slots__" in kind
+
+
+def test_the_page_has_every_function_value_and_field() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    found = {coded(row[0]): row[1:] for row in rows(page)}
+    for name in api.__all__:
+        it = vars(api)[name]
+        if dataclasses.is_dataclass(it):
+            fields = ", ".join(f"`{field.name}`" for field in dataclasses.fields(it))
+            assert found.pop(name) == [fields], name
+        elif inspect.isfunction(it):
+            code = inspect.signature(it)
+            assert (
+                found.pop(f"{name}({', '.join(shown(code))})")[1] == f"`{code.return_annotation}`"
+            )
+        else:
+            words = [name, *getattr(it, "__members__", ())]
+            assert [word for word in words if not re.search(rf"\b{word}\b", page)] == []
+    assert set(found) == {"Refused", "Fault", "ValueError"}
+
+
+def shown(signature: inspect.Signature) -> Iterator[str]:
+    """Give parameters as the page has them."""
+    named = False
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and not named:
+            named = True
+            yield "*"
+        yield name
+
+
+def test_the_example_of_the_page_is_typed_and_runs(history: History, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    (example,) = (fence.text for fence in fences(page) if fence.language == "python")
+    text = example.replace("main..HEAD", "plan..move").replace("path/to/clone", str(history.folder))
+    (tmp_path / "split.toml").write_text(PLAN.replace("Money", "Mony"), encoding="utf-8")
+    (tmp_path / "example.py").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 'module = "shop.money"' in done.stdout
+    assert "unknown-symbol split.toml 7" in done.stdout
 
 
 PROGRAM = """\

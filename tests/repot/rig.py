@@ -53,7 +53,7 @@ def main():
     if sys.argv[1:] == ["child"]:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
-        os.chdir(os.path.dirname(__file__))  # as `verify.workers` does: it looks there first
+        os.chdir(os.path.dirname(__file__))  # as a worker does: it looks there first
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             told["child"] = pool.submit(child).result()
     print(json.dumps(told))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import ROOT
 from tests.transforms.checkouts import checkout, commit_all, lay_out, run_git
 from transforms.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, Blob, ChangeSet
 from transforms.errors import Refusal
@@ -309,7 +310,7 @@ def test_file_names_do_not_depend_on_the_locale(tmp_path: Path) -> None:
             "LC_ALL": locale,
             "PYTHONUTF8": mode,
             "PYTHONCOERCECLOCALE": "0",
-            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONPATH": str(ROOT),
         }
         done = subprocess.run(
             [sys.executable, "-c", program, str(repo)],
@@ -336,7 +337,7 @@ def test_a_search_of_a_large_commit_takes_little_memory(tmp_path: Path) -> None:
     repo = Path(os.environ["REPOT_HISTORIES"]) / "bytedance-iaas-sglang.git"
     done = subprocess.run(
         [sys.executable, "-c", program, str(repo)],
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         capture_output=True,
         check=True,
     )

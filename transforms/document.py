@@ -374,6 +374,3 @@ def is_empty_without(node: ast.stmt, gone: Collection[ast.stmt]) -> bool:
             is_empty_without(child, gone) or isinstance(child, ast.Raise) for child in handled
         )
     return False
-
-
-__all__ = ["Document", "Wanted", "is_empty_without", "is_type_checking", "prune"]

@@ -1,9 +1,20 @@
 """Git's plumbing in one repository, under an environment and configuration that nobody can change.
 
-Git is run directly, not through GitPython: GitPython passes on every inherited variable (`GIT_DIR`,
-`GIT_INDEX_FILE`, `GIT_CONFIG_COUNT`, ...) with no way to unset one, runs `git version` as it is
-imported, and costs 0.14 s of start-up. Here nothing is written; `verify.scratch` writes, to a
-repository of its own.
+Here nothing is written, and GitPython is never given a judged repository. What was tried, with
+GitPython 3.2.1:
+
+- It opens a repository whose ids are SHA-256, and then reads no commit: `Failed to parse reference
+  information`.
+- It reads the repository's configuration itself, and follows `include.path` out of the repository:
+  a name that stood in a file elsewhere was read as the repository's own.
+- `is_dirty`, `untracked_files` and every `diff`, also of two commits, run the command that
+  `core.fsmonitor` names; `index.commit` runs the repository's hooks.
+- Whatever git it runs gets every variable that Repot got (`GIT_DIR`, `GIT_INDEX_FILE`,
+  `GIT_CONFIG_COUNT`, ...), with no way to unset one, and its own code obeys `GIT_OBJECT_DIRECTORY`
+  and `GIT_COMMON_DIR`. As it is imported it runs the `git` that PATH finds, the current folder
+  included.
+
+So it works where Repot writes, in repositories that Repot made; `verify.made` shuts all this out.
 """
 
 from __future__ import annotations
@@ -37,7 +48,7 @@ _OVERRIDES = (
     "i18n.logOutputEncoding=UTF-8",
     "color.ui=false",
 )
-_ENVIRONMENT = {
+SHIELD = {
     "LC_ALL": "C",
     "HOME": os.devnull,  # no ~/.gitconfig, also for a git too old for GIT_CONFIG_GLOBAL
     "XDG_CONFIG_HOME": os.devnull,
@@ -58,7 +69,7 @@ class GitError(Exception):
     """A git command failed; the text is git's own message, its first line that is no hint."""
 
 
-class MissingObjectError(Exception):
+class MissingObjectError(GitError):
     """An object is not in the repository. The text is its id where git named it, else empty."""
 
 
@@ -80,7 +91,7 @@ class Repository:
             input=data,
             capture_output=True,
             cwd=self.directory,
-            env=_environment(),
+            env=environment(),
             check=False,
         )
         if finished.returncode:
@@ -108,7 +119,7 @@ class Repository:
                 stderr=errors,
                 bufsize=_PIPE_BUFFER,
                 cwd=self.directory,
-                env=_environment(),
+                env=environment(),
             )
             given = 0
             with process:
@@ -134,7 +145,7 @@ class Repository:
             printed = self.run(
                 "rev-parse", "--verify", "--quiet", "--end-of-options", commit
             ).strip()
-        except (GitError, MissingObjectError):
+        except GitError:
             printed = b""
         if _OBJECT_ID.fullmatch(printed):
             return printed.decode()
@@ -210,7 +221,7 @@ class Repository:
         """
         options = [option for override in _OVERRIDES for option in ("-c", override)]
         directories = [f"--git-dir={self.git_dir}", f"--work-tree={self.directory}"]
-        return [_executable(), *options, *directories, "--literal-pathspecs", *arguments]
+        return [executable(), *options, *directories, "--literal-pathspecs", *arguments]
 
     def _hint(self, rev: str) -> str:
         names = self.run("for-each-ref", "--format=%(refname:short)").decode("utf-8", "replace")
@@ -284,14 +295,15 @@ def _is_ours(path: Path) -> bool:
     return path.lstat().st_uid in owners
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Give the process's environment with every variable that speaks to git replaced by ours."""
-    inherited = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
+    names = [name for name in os.environ if not name.startswith("GIT_")]  # others may come and go
+    inherited = {name: os.environ[name] for name in names}
     inherited.pop("LANGUAGE", None)
-    return {**inherited, **_ENVIRONMENT}
+    return {**inherited, **SHIELD}
 
 
-def _executable() -> str:
+def executable() -> str:
     """Find git on the absolute entries of PATH: never one that lies in the current directory."""
     entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
     found = shutil.which("git", path=os.pathsep.join(e for e in entries if Path(e).is_absolute()))
@@ -317,7 +329,7 @@ def _answers(process: subprocess.Popen[bytes], wanted: str) -> Iterator[tuple[st
         yield name, data
 
 
-def _failure(printed: bytes) -> GitError | MissingObjectError:
+def _failure(printed: bytes) -> GitError:
     """Turn git's message into an exception."""
     text = printed.decode("utf-8", "backslashreplace").strip()
     if "promisor remote" in text or "lazy fetching disabled" in text:

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from transforms.errors import Place, Refusal
-from transforms.git import GitError, MissingObjectError
+from transforms.git import GitError
 from transforms.paths import to_bytes
 from transforms.tree import GitTree
 from verify.origins import irrelevant
@@ -158,7 +158,7 @@ class _Blame:
                 "blame", "-C", "-C", "-C", "--line-porcelain", "--no-progress",
                 f"{self.commit}^..{self.commit}", "--", os.fsdecode(to_bytes(path)),
             )  # fmt: skip
-        except (GitError, MissingObjectError) as error:
+        except GitError as error:
             raise Refusal(
                 "missing-history",
                 f"`git blame` cannot read all of the base: {str(error) or 'an object is missing'}.",

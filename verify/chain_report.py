@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from transforms.errors import Place
-from transforms.tree import GitTree
+from transforms.errors import Place, Refusal
 from verify.ancestry_report import beside
 from verify.chain import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot, judge_chain
 from verify.marks import Mark, sided
@@ -30,9 +29,12 @@ def judge_range(
     cache: VerdictCache | None = None,
 ) -> Report:
     """Judge the commits that lead from `base` to `head`, and report them. Raises `Refusal`."""
-    if GitTree(repo, base).commit == GitTree(repo, head).commit:
+    try:
+        before, after = open_range(repo, base, head)
+    except Refusal as refusal:
+        if refusal.kind != "nothing-to-judge":
+            raise
         return empty_chain(base, head)
-    before, after = open_range(repo, base, head)
     links = judge_chain(repo, before, after, jobs=jobs, cache=cache)
     if cache is not None:
         cache.prune()

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from transforms.git import GitError, MissingObjectError
+from transforms.git import GitError
 from transforms.tree import GitTree
+
+_OLDEST_FIRST = ("--reverse", "--topo-order")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,9 @@ def commits_between(base: GitTree, head: GitTree) -> list[Commit]:
     Raises `Refusal` where the repository says that a commit has other parents than it has: a clone
     that is shallow there hides what leads to it.
     """
-    try:
-        printed = head.repository.run(
-            "rev-list", "--reverse", "--topo-order", "--parents", f"{base.commit}..{head.commit}"
-        )
-    except (GitError, MissingObjectError):
-        raise head.repository.missing("A commit of the range") from None
-    rows = [line.split() for line in printed.decode().splitlines()]
+    options = (*_OLDEST_FIRST, "--parents")
+    listed = _rev_list(head, "A commit of the range", *options, _range(base, head))
+    rows = [line.split() for line in listed]
     commits = list(read_commits(head, [row[0] for row in rows]))
     for commit, (_, *parents) in zip(commits, rows, strict=True):
         if commit.parents != tuple(parents):
@@ -51,13 +49,27 @@ def commits_that_name(head: GitTree, word: str) -> list[Commit]:
     Messages are searched as they are stored: `git log --grep` reads them in the encoding that the
     repository or the commit claims, which may hide the word. A quick look, not a verdict.
     """
-    try:
-        printed = head.repository.run("rev-list", "--reverse", "--topo-order", head.commit)
-    except (GitError, MissingObjectError):
-        raise head.repository.missing("A commit of the history") from None
+    ids = _rev_list(head, "A commit of the history", *_OLDEST_FIRST, head.commit)
     folded = word.casefold()
-    commits = read_commits(head, printed.decode().split())
+    commits = read_commits(head, ids)
     return [commit for commit in commits if folded in commit.message.casefold()]
+
+
+def count_between(base: GitTree, head: GitTree) -> int:
+    """Count the commits that lead from `base` to `head`. Raises `Refusal` where one is not here."""
+    return int(*_rev_list(head, "A commit between the two", "--count", _range(base, head)))
+
+
+def _range(base: GitTree, head: GitTree) -> str:
+    return f"{base.commit}..{head.commit}"
+
+
+def _rev_list(head: GitTree, what: str, *arguments: str) -> list[str]:
+    """Give the lines that `git rev-list` prints; `what` may not be here, for a refusal."""
+    try:
+        return head.repository.run("rev-list", *arguments).decode().splitlines()
+    except GitError:
+        raise head.repository.missing(what) from None
 
 
 def read_commits(tree: GitTree, ids: Sequence[str]) -> Iterator[Commit]:
@@ -65,7 +77,7 @@ def read_commits(tree: GitTree, ids: Sequence[str]) -> Iterator[Commit]:
     try:
         for name, raw in tree.repository.objects(ids, "commit"):
             yield _parsed(name, raw)
-    except (MissingObjectError, GitError):
+    except GitError:
         raise tree.repository.missing("A commit of the range") from None
 
 

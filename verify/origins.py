@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from transforms.changes import EXECUTABLE, REGULAR
-from transforms.git import GitError, MissingObjectError
+from transforms.git import GitError
 from transforms.tree import GitTree
 
 # BLAME_DEFAULT_COPY_SCORE of git's blame.h: a block must score more, and a score starts at 1.
@@ -39,7 +39,7 @@ def irrelevant(base: GitTree, target: GitTree, destinations: Sequence[str]) -> C
         for name, data in base.repository.blobs(by_id):
             if not _shares_a_block(data, scores):
                 found.update(by_id[name])
-    except (GitError, MissingObjectError):
+    except GitError:
         return ()
     return found
 

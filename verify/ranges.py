@@ -24,11 +24,18 @@ def parse_range(text: str) -> tuple[str, str]:
 
 
 def open_range(repo: Path, base: str, target: str) -> tuple[GitTree, GitTree]:
-    """Open both commits. Refuses a base that is no ancestor: the change would not be one.
+    """Open both commits. Raises `Refusal` where they are no change: see `require_range`."""
+    before, after = GitTree(repo, base), GitTree(repo, target)
+    require_range(before, after, base, target)
+    return before, after
+
+
+def require_range(before: GitTree, after: GitTree, base: str, target: str) -> None:
+    """Refuse a base that is no ancestor: the change would not be one.
 
     Refuses one commit as both, too: a verdict on nothing could be taken for one on something.
+    `base` and `target` are what the commits were named by.
     """
-    before, after = GitTree(repo, base), GitTree(repo, target)
     if before.commit == after.commit:
         raise Refusal(
             "nothing-to-judge",
@@ -46,7 +53,6 @@ def open_range(repo: Path, base: str, target: str) -> tuple[GitTree, GitTree]:
             "`git fetch --unshallow`.",
             place=Place(before.commit[:12]),
         )
-    return before, after
 
 
 def common_ancestor(repo: Path, base: str, head: str) -> str:
@@ -56,7 +62,7 @@ def common_ancestor(repo: Path, base: str, head: str) -> str:
     """
     before, after = GitTree(repo, base), GitTree(repo, head)
     try:
-        printed = after.repository.run("merge-base", before.commit, after.commit)
+        return _merge_base(before, after)
     except MissingObjectError:
         raise after.repository.missing("What leads to the two commits") from None
     except GitError:
@@ -69,16 +75,18 @@ def common_ancestor(repo: Path, base: str, head: str) -> str:
             next_step="Name as the base a commit that the other was built on.",
             place=Place(before.commit[:12]),
         ) from None
-    return printed.decode().strip()
 
 
 def is_ancestor(before: GitTree, after: GitTree) -> bool:
     """Whether history leads from the one commit to the other."""
     try:
-        printed = after.repository.run("merge-base", before.commit, after.commit)
-    except (GitError, MissingObjectError):
+        return _merge_base(before, after) == before.commit
+    except GitError:
         return False
-    return printed.decode().split() == [before.commit]
+
+
+def _merge_base(before: GitTree, after: GitTree) -> str:
+    return after.repository.run("merge-base", before.commit, after.commit).decode().strip()
 
 
 def differing(before: GitTree, after: GitTree) -> list[str]:

@@ -15,19 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from transforms.git import GitError, MissingObjectError, Repository
+from transforms.git import GitError, Repository
 from transforms.paths import from_bytes, quote, to_bytes
+from verify.made import make
 
 _NOBODY = "Repot <repot@repot.invalid> 0 +0000"
 _MOST_UNPACKED = 1 << 30  # bytes of disk, for as long as blame runs
-# Pinned, since it changes which lines `git blame` gives to whom (from git 2.53 on).
-_CONFIGURATION = """\
-[core]
-\trepositoryformatversion = {version}
-\tbare = true
-[diff]
-\talgorithm = myers
-"""
 
 
 class Scratch:
@@ -35,16 +28,13 @@ class Scratch:
 
     def __init__(self, judged: Repository) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="repot-"))
-        sha256 = judged.run("rev-parse", "--show-object-format").strip() == b"sha256"
-        configuration = _CONFIGURATION.format(version=1 if sha256 else 0)
-        if sha256:
-            configuration += "[extensions]\n\tobjectFormat = sha256\n"
-        for name in ("objects/info", "objects/pack", "refs"):
-            (self._folder / name).mkdir(parents=True)
-        (self._folder / "HEAD").write_text("ref: refs/heads/none\n")
-        (self._folder / "config").write_text(configuration)
-        printed = judged.run("rev-parse", "--git-path", "objects").removesuffix(b"\n")
-        shared = (judged.absolute_git_dir() / os.fsdecode(printed)).resolve()
+        printed = judged.run("rev-parse", "--show-object-format", "--git-path", "objects")
+        kind, _, objects = printed.removesuffix(b"\n").partition(b"\n")
+        self._made = make(self._folder, bare=True, sha256=kind == b"sha256")
+        with self._made.config_writer() as settings:
+            # Pinned, since it changes which lines `git blame` gives to whom (from git 2.53 on).
+            settings.set_value("diff", "algorithm", "myers")
+        shared = (judged.absolute_git_dir() / os.fsdecode(objects)).resolve()
         # Quoted, since a folder may be named with a line break; git reads C escapes here.
         line = quote(from_bytes(os.fsencode(shared)))
         (self._folder / "objects/info/alternates").write_text(f"{line}\n", encoding="ascii")
@@ -65,12 +55,12 @@ class Scratch:
         """Make a commit of a tree; the same tree and parents give the same id everywhere."""
         lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
         text = "\n".join([*lines, f"author {_NOBODY}", f"committer {_NOBODY}", "", "Repot", ""])
-        return self._write("commit", text.encode())
+        return self._made.store("commit", text.encode())
 
     def flat_tree(self, files: Mapping[str, bytes]) -> str:
         """Make a tree of files without folders; names may not hold a slash."""
         rows = [
-            f"100644 blob {self._write('blob', data)}\t{name}\n"
+            f"100644 blob {self._made.store('blob', data)}\t{name}\n"
             for name, data in sorted(files.items())
         ]
         return self._run("mktree", data="".join(rows).encode())
@@ -91,7 +81,7 @@ class Scratch:
         Blame reads every file of the base once for each file that it is asked about; this halves
         what that costs. Where it cannot be done, the judged repository's own packs serve.
         """
-        with suppress(GitError, MissingObjectError):
+        with suppress(GitError):
             if sum(map(self._size, trees)) > _MOST_UNPACKED:
                 return
             self._run(
@@ -105,9 +95,6 @@ class Scratch:
         listed = self._run("ls-tree", "-r", "-l", tree, data=b"").split("\n")
         sizes = (row.partition("\t")[0].rpartition(" ")[2] for row in listed)
         return sum(int(size) for size in sizes if size.isdigit())
-
-    def _write(self, kind: str, data: bytes) -> str:
-        return self._run("hash-object", "-t", kind, "-w", "--stdin", data=data)
 
     def _run(self, *arguments: str, data: bytes) -> str:
         return self.repository.run(*arguments, data=data).decode().strip()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE
 
 from transforms import plan as plans
 from transforms.changes import EXECUTABLE, REGULAR
 from transforms.plan_load import load_plan
 from transforms.tree import GitTree, WheelTree
+from verify.made import Made, make
 from verify.release import PLAN, SAME_AS_NEXT, SETTINGS
 from verify.wheels import AFTER, BEFORE, fetch_wheel
 
@@ -50,21 +51,10 @@ class Subject:
 
     def reset(self) -> None:
         """Make the checkout clean again."""
-        git(self.checkout, "reset", "--quiet", "--hard")
-        git(self.checkout, "clean", "--quiet", "-d", "--force", "-x")
-        git(self.checkout, "update-index", "-q", "--refresh")
-
-
-def git(directory: Path, *arguments: str, stdin: Iterator[bytes] | None = None) -> None:
-    """Run git quietly; `CalledProcessError` if it fails."""
-    command = ["git", "-c", "user.name=Benchmark", "-c", "user.email=benchmark@repot.invalid"]
-    process = subprocess.Popen([*command, *arguments], cwd=directory, stdin=subprocess.PIPE)
-    with process:
-        assert process.stdin is not None
-        for piece in stdin or ():
-            process.stdin.write(piece)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, arguments)
+        git = Made(self.checkout).git
+        git.reset("--quiet", "--hard")
+        git.clean("--quiet", "-d", "--force", "-x")
+        git.update_index("-q", "--refresh")
 
 
 def prepare(folder: Path) -> Subject:
@@ -78,8 +68,9 @@ def prepare(folder: Path) -> Subject:
 def _from_history(repository: Path, folder: Path) -> Subject:
     checkout = folder / "sglang"
     base, target = GitTree(repository, f"{LANDED}^"), GitTree(repository, LANDED)
-    git(folder, "clone", "--quiet", "--shared", "--no-checkout", str(repository), str(checkout))
-    git(checkout, "checkout", "--quiet", "--detach", base.commit)
+    made = make(checkout)
+    made.alternates = [str(repository.resolve() / "objects")]
+    made.git.checkout("--quiet", "--detach", base.commit)
     before, after = base.ids(), target.ids()
     changed = [path for path, name in after.items() if before.get(path) != name]
     return _subject(
@@ -96,9 +87,9 @@ def _from_release(folder: Path) -> Subject:
         target = checkout / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
-    git(checkout, "init", "--quiet")
-    git(checkout, "add", "--all", "--force")
-    git(checkout, "commit", "--quiet", "--message", "The release")
+    made = make(checkout)
+    made.git.add("--all", "--force")
+    made.git.commit("--quiet", "--message", "The release")
     with WheelTree(fetch_wheel(AFTER), AFTER.sha256) as wheel:
         wanted = wheel.read_many(SAME_AS_NEXT)
     return _subject(f"SGLang {BEFORE.version} from PyPI", checkout, PLAN, "", wanted)
@@ -130,15 +121,17 @@ def grown(subject: Subject, folder: Path, times: int) -> Path:
     distinct, in folders of their own.
     """
     repository = folder / "grown.git"
-    git(folder, "init", "--quiet", "--bare", str(repository))
-    git(repository, "fast-import", "--quiet", "--depth=0", stdin=_commits(subject, times))
+    made = make(repository, bare=True)
+    importing = made.git.fast_import("--quiet", "--depth=0", as_process=True, istream=PIPE)
+    for piece in _commits(subject, times):
+        importing.stdin.write(piece)
+    importing.stdin.close()
+    importing.wait()
     return repository
 
 
 def _commits(subject: Subject, times: int) -> Iterator[bytes]:
-    listing = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=subject.checkout, capture_output=True, check=True
-    ).stdout
+    listing = Made(subject.checkout).git.ls_files("-z", stdout_as_string=False)
     last = Path(subject.source).stem.encode()
     identity = b"committer Benchmark <benchmark@repot.invalid> 0 +0000\n"
     yield b"commit refs/heads/small\nmark :1\n" + identity + _data(b"small")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.transforms.checkouts import run_git
 from tests.transforms.formatter_trees import PRE_COMMIT, Link, MemoryTree, hooks
 from transforms.changes import SUBMODULE
 from transforms.errors import Refusal
@@ -46,7 +47,7 @@ def check_out(tree: MemoryTree, top: Path) -> None:
             target.symlink_to(tree.files[path].decode())
         else:
             target.write_bytes(tree.files[path])
-    subprocess.run(["git", "init", "--quiet", str(top)], check=True)
+    run_git(top, "init", "--quiet")
 
 
 def plainly(formatters: Formatters, top: Path, home: Path, paths: list[str]) -> dict[str, bytes]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests.transforms.checkouts import run_git
 
 PLAN_PATH = "plans/split.toml"
 PLAN = """\
@@ -44,10 +45,7 @@ class History:
 
     def git(self, *arguments: str) -> str:
         """Run git here."""
-        done = subprocess.run(
-            ["git", "-C", str(self.folder), *arguments], capture_output=True, check=True
-        )
-        return done.stdout.decode("utf-8", "surrogateescape").strip()
+        return run_git(self.folder, *arguments).decode("utf-8", "surrogateescape").strip()
 
     def commit(self, files: Mapping[str, str], message: str = "change") -> str:
         """Commit exactly these files; gives the commit's id."""

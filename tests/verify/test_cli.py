@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import transforms
+from tests.transforms.checkouts import run_git
 from tests.verify.samples import OUTCOME, UNCHANGED
 from transforms.changes import Blob, Change, ChangeSet
 from transforms.errors import Place, Refusal
@@ -81,7 +82,7 @@ def mover(monkeypatch: pytest.MonkeyPatch) -> Mover:
 
 
 def git(*arguments: str) -> None:
-    subprocess.run(["git", *arguments], check=True, capture_output=True)
+    run_git(Path(), *arguments)
 
 
 @pytest.fixture
@@ -240,7 +241,7 @@ class TestApply:
         assert cli.run(["apply", "../plan.toml", "--diff"]) == 0
         patch = capfdbinary.readouterr().out
         assert patch == MOVE.changes.diff()
-        subprocess.run(["git", "apply"], input=patch, check=True)
+        run_git(Path(), "apply", stdin=patch)
         assert files(repo) == MOVED
 
     def test_a_commit_is_read_without_a_working_tree(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from pathlib import Path
 from types import MappingProxyType
 
@@ -40,7 +41,9 @@ class GitTree(Tree):
 
     def again(self) -> GitTree:
         """Give the same commit for another thread: an instance keeps what it reads."""
-        return GitTree(self.repository.directory, self.commit)
+        twin = copy(self)
+        twin._ids, twin._kept, twin._kept_bytes = dict(self._ids), {}, 0
+        return twin
 
     def entries(self) -> Mapping[str, int]:
         """Give each path's mode in the commit."""

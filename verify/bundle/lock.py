@@ -24,6 +24,9 @@ NEEDED = {
     "PyYAML": "",
     "pyyaml-ft": "python_version == '3.13'",
     "tomli": "python_version < '3.11'",
+    "GitPython": "",
+    "gitdb": "",
+    "smmap": "",
 }
 _HEAD = """\
 # What Repot's engine needs, pinned, with the SHA-256 of every wheel for CPython 3.10 and newer.

@@ -1,10 +1,10 @@
 """The bundles that a release publishes: this project's own series, and moves of public projects.
 
-    python -m verify.bundle.releases fetches            what to fetch: URL, commit and depth a line
-    python -m verify.bundle.releases build DIR CLONE    write them and their sums to DIR
+    python -m verify.bundle.releases fetch CLONE        make a repository with the public moves
+    python -m verify.bundle.releases build DIR CLONE    write the bundles and their sums to DIR
 
-For maintainers, and for the release workflow. CLONE is a repository that holds what `fetches` says;
-the own series is read from the current directory. A bundle that would not say PASS stops it.
+For maintainers, and for the release workflow. The own series is read from the current directory. A
+bundle that would not say PASS stops it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from verify.bundle.engine import engine_digest
 from verify.commits import commits_that_name
 from verify.console import Output, print_text
 from verify.judging import formatters_of
+from verify.made import make
 from verify.ranges import open_range
 from verify.replay import replay
 from verify.report import refused
@@ -52,16 +53,16 @@ class Published:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command and give its exit code."""
-    if list(arguments) == ["fetches"]:
-        lines = (f"{item.url} {item.target} {item.depth}\n" for item in published())
-        print_text("".join(lines), sys.stdout)
-        return 0
-    if len(arguments) != 3 or arguments[0] != "build":
-        print_text(f"{__doc__}\n", sys.stderr)
-        return 2
-    folder, clone = map(Path, arguments[1:])
     try:
-        publish([*own(Path()), *public()], {"repot": Path(), "sglang": clone}, folder)
+        match arguments:
+            case "fetch", clone:
+                fetch(published(), Path(clone))
+            case "build", folder, clone:
+                repositories = {"repot": Path(), "sglang": Path(clone)}
+                publish([*own(Path()), *public()], repositories, Path(folder))
+            case _:
+                print_text(f"{__doc__}\n", sys.stderr)
+                return 2
     except Refusal as refusal:
         report = refused("bundle", refusal)
         Output().show(report)
@@ -73,6 +74,17 @@ def published() -> list[Published]:
     """Read the list."""
     rows = tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["bundle"]
     return [Published(**row) for row in rows]
+
+
+def fetch(moves: Sequence[Published], clone: Path) -> None:
+    """Make a bare repository that holds just these moves. Raises `Refusal`."""
+    made = make(clone, bare=True)
+    for item in moves:
+        scheme = item.url.partition(":")[0]
+        made.git.fetch(
+            "--quiet", "--no-tags", f"--depth={item.depth}", item.url, item.target,
+            env={"GIT_ALLOW_PROTOCOL": scheme},
+        )  # fmt: skip
 
 
 def public() -> Iterator[tuple[str, Subject]]:

@@ -9,25 +9,30 @@ import shlex
 from pathlib import Path
 
 from transforms.errors import Place, Refusal
-from transforms.git import GitError, MissingObjectError
 from transforms.tree import GitTree
-from verify.commits import read_commits
-from verify.ranges import is_ancestor, open_range
+from verify.commits import count_between, read_commits
+from verify.ranges import is_ancestor, require_range
 from verify.report import Finding, Row, Section, Style, counted
 
 
 def open_commits(repo: Path, base: str, target: str) -> tuple[GitTree, GitTree]:
     """Open both commits, by full ids. Raises `Refusal`: for a missing one with what fetches it."""
-    for name, commit in (("base", base), ("target", target)):
-        try:
-            found = GitTree(repo, commit)
-        except Refusal as refusal:
-            if refusal.kind != "unknown-revision":
-                raise
-            raise _missing(repo, name, commit) from None
-        if found.commit != commit:
-            raise _missing(repo, name, commit)
-    return open_range(repo, base, target)
+    trees = [_open(repo, name, commit) for name, commit in (("base", base), ("target", target))]
+    before, after = trees
+    require_range(before, after, base, target)
+    return before, after
+
+
+def _open(repo: Path, name: str, commit: str) -> GitTree:
+    try:
+        found = GitTree(repo, commit)
+    except Refusal as refusal:
+        if refusal.kind != "unknown-revision":
+            raise
+        raise _missing(repo, name, commit) from None
+    if found.commit != commit:
+        raise _missing(repo, name, commit)
+    return found
 
 
 def standing(repo: Path, base: GitTree, target: GitTree, named: str | None) -> Section:
@@ -40,7 +45,7 @@ def standing(repo: Path, base: GitTree, target: GitTree, named: str | None) -> S
         stands = f"named on the command line: {named}"
     else:
         stands = _before_head(repo, target)
-    within = _count(target, base, target)
+    within = count_between(base, target)
     commits = dict(
         zip(("base", "target"), read_commits(target, [base.commit, target.commit]), strict=True)
     )
@@ -69,7 +74,7 @@ def _before_head(repo: Path, target: GitTree) -> str:
         return "HEAD"
     if not is_ancestor(target, head):
         raise _elsewhere(target, f"HEAD ({head.commit[:12]}) does not hold it")
-    return f"{counted(_count(head, target, head), 'commit')} before HEAD; they are not judged here"
+    return f"{counted(count_between(target, head), 'commit')} before HEAD; they are not judged here"
 
 
 def _require_same(repo: Path, target: GitTree, named: str) -> None:
@@ -109,12 +114,3 @@ def _missing(repo: Path, name: str, commit: str) -> Refusal:
         next_step=f"Bring it with: {command}",
         place=Place(commit[:12]),
     )
-
-
-def _count(tree: GitTree, first: GitTree, last: GitTree) -> int:
-    """Count the commits that lead from one to another."""
-    try:
-        printed = tree.repository.run("rev-list", "--count", f"{first.commit}..{last.commit}")
-    except (GitError, MissingObjectError):
-        raise tree.repository.missing("A commit between the two") from None
-    return int(printed)

@@ -17,7 +17,8 @@ from verify.bundle import releases
 from verify.bundle.build import Subject, build
 from verify.bundle.check import check
 from verify.bundle.engine import ROOT, engine_digest
-from verify.bundle.releases import own, public, publish, published
+from verify.bundle.releases import Published, own, public, publish, published
+from verify.ranges import open_range
 
 WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 
@@ -67,10 +68,18 @@ def test_every_public_plan_is_published_once() -> None:
         assert item.depth >= 2  # a target without its parent cannot be replayed
 
 
-def test_what_is_to_be_fetched_is_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
-    assert releases.main(["fetches"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert [row[1] for row in rows] == [item.target for item in published()]
+def test_what_is_listed_is_fetched_into_a_repository_of_its_own(
+    claimed: tuple[History, Subject], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history, subject = claimed
+    history.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    url = history.folder.as_uri()
+    listed = [Published("sglang/1.toml", url, subject.base, subject.target, 2)]
+    monkeypatch.setattr(releases, "published", lambda: listed)
+    assert releases.main(["fetch", str(tmp_path / "clone.git")]) == 0
+    base, target = open_range(tmp_path / "clone.git", subject.base, subject.target)
+    assert (base.commit, target.commit) == (subject.base, subject.target)
+    assert base.repository.is_shallow()
     assert releases.main([]) == 2
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.transforms.checkouts import run_git
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH
 from tests.verify.hostile.world import DIFFERED, HELD, TRAILER, UNJUDGED, World, listing
 from verify import cli
 
 
 def git(*arguments: str, data: bytes | None = None, cwd: Path | None = None) -> str:
-    done = subprocess.run(["git", *arguments], input=data, cwd=cwd, capture_output=True, check=True)
-    return done.stdout.decode().strip()
+    return run_git(cwd or Path(), *arguments, stdin=data or b"").decode().strip()
 
 
 def clone(world: World, *options: str, name: str = "clone") -> Path:
@@ -189,11 +188,7 @@ def test_a_damaged_object_is_refused(world: World) -> None:
 
 def test_a_tree_that_lists_a_name_twice_is_refused(world: World) -> None:
     base, target = world.moved()
-    raw = subprocess.run(
-        ["git", "-C", str(world.repo), "cat-file", "tree", f"{target}^{{tree}}"],
-        capture_output=True,
-        check=True,
-    ).stdout
+    raw = run_git(world.repo, "cat-file", "tree", f"{target}^{{tree}}")
     entry = raw[raw.index(b"100644 till.py") :]
     evil = bytes.fromhex(git("hash-object", "-w", "--stdin", data=b"evil\n", cwd=world.repo))
     twice = raw[: -len(entry)] + b"100644 till.py\0" + evil + entry

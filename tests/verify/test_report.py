@@ -128,6 +128,7 @@ DATA: dict[str, Any] = {
             "removed": 2,
         },
     ],
+    "relocated": [],
     "sources": [
         {
             "path": "pkg/old.py",

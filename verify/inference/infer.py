@@ -86,7 +86,7 @@ def _went(base: GitTree, target: GitTree) -> bool:
 def _nothing_moved() -> Refusal:
     return Refusal(
         "nothing-moved",
-        "No top-level name and no module left one Python file for another in this range.",
+        "No top-level name left one Python file for another in this range.",
         next_step="Look at it with `repot certify`, or choose another range.",
     )
 

@@ -1,8 +1,8 @@
 """Callers: every file that imports a moved symbol, or reaches it through its old module.
 
 `from` imports change their module; star imports get the names they no longer bring. What is read
-as `module.NAME` is for `transforms.module_uses`. A name that the caller reads through a source and
-that does not move is reported back, so that the source keeps it.
+as `module.NAME` is for `transforms.module_uses`. A name that the caller reads through a
+source and that does not move is reported back, so that the source keeps it.
 """
 
 from __future__ import annotations

@@ -63,6 +63,7 @@ def _claim(group: Group, move: Move) -> None:
 
 
 def _check_reexports(source: SourceState, move: Move) -> None:
+    _check_old(source, move)
     if source.spec.emptied == "delete" and source.spec.reexports != ():
         raise Refusal(
             "plan-schema",
@@ -80,6 +81,27 @@ def _check_reexports(source: SourceState, move: Move) -> None:
                 next_step=f"{hint}List moved symbols only; what stays is there anyway.",
                 place=move.plan.place(source.spec.line),
             )
+
+
+def _check_old(source: SourceState, move: Move) -> None:
+    """A module that is to warn of moved names stays, and has no `__getattr__` of its own."""
+    if source.spec.old is None:
+        return
+    place = move.plan.place(source.spec.line)
+    if source.spec.emptied == "delete" or source.spec.becomes is not None:
+        raise Refusal(
+            "plan-schema",
+            f"`{source.located.dotted}` will not be there to offer names that moved.",
+            next_step="Drop `old`, or leave the module; one that moves whole has a `[[move]]`.",
+            place=place,
+        )
+    if "__getattr__" in source.symbols.bindings:
+        raise Refusal(
+            "clash",
+            f"`{source.located.dotted}` has a `__getattr__` of its own, and `old` would add one.",
+            next_step="Let that one give the names, by an edit under [[author]], and drop `old`.",
+            place=place,
+        )
 
 
 def _refuse_hook(name: str, group: Group) -> None:

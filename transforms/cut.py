@@ -14,6 +14,7 @@ from transforms.kinds import is_future, is_string
 from transforms.move import Group, Move, SourceState
 from transforms.names import relative_name
 from transforms.needs import is_for_checkers
+from transforms.old_names import give_with_warning
 from transforms.orphans import Orphans
 from transforms.symbols import Symbols
 
@@ -52,15 +53,34 @@ class Cut:
             self.document.edits.delete_lines(
                 module.line_start(statement.block_start), module.after_line(statement.end)
             )
-        checks = any(self.needed_back().values())
+        checks = any(self.needed_back().values()) or bool(self.given_with_warning())
         self.orphans = Orphans(self.document, self.source.cut, external, checks=checks)
         self.removed_imports += self.orphans.drop()
         self._import_back()
+        if given := self.given_with_warning():
+            homes = {name: self._target(name) for name in given}
+            give_with_warning(
+                self.document,
+                self.source.located.dotted,
+                {name: target for name, (target, _) in homes.items()},
+                dict(homes.values()),
+            )
+
+    def given_with_warning(self) -> list[str]:
+        """Moved names that can still be asked for here, though nothing here binds them."""
+        if self.source.spec.old is None:
+            return []
+        back = self.needed_back()
+        return [
+            name
+            for name in sorted(self.source.moved)
+            if back.get(name, True) and (not name.startswith("_") or name in self._listed())
+        ]
 
     def needed_back(self) -> dict[str, bool]:
         """Moved names that what stays looks up, or that stay importable; true: only annotations."""
         used = self.symbols.uses(self.remaining)
-        listed = self._listed()
+        listed = self._listed() if self.source.spec.old is None else set()
         wanted: dict[str, bool] = {}
         for name in sorted(self.source.moved):
             if name in used or name in listed or self._is_offered(name):
@@ -92,7 +112,8 @@ class Cut:
         return UNUSED
 
     def _import_back(self) -> None:
-        wanted = self.needed_back()
+        given = set(self.given_with_warning())
+        wanted = {name: only for name, only in self.needed_back().items() if name not in given}
         in_place: list[Wanted] = []
         for name, type_checking in wanted.items():
             pragma = None if type_checking else self._pragma(name)

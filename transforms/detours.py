@@ -39,7 +39,7 @@ def note_detours(caller: Caller, followed: Mapping[tuple[Scope, str], str]) -> N
 def _is_followed(
     reference: Reference, source: SourceState, followed: Mapping[tuple[Scope, str], str]
 ) -> bool:
-    """Whether the use spells the source itself, which `transforms.module_uses` has seen to."""
+    """Whether it spells the source itself, which `transforms.module_uses` has seen to."""
     if reference.owner is None or (reference.owner, reference.name) not in followed:
         return False
     module = followed[reference.owner, reference.name]

@@ -41,11 +41,11 @@ from transforms.outcome import (
     SourceChange,
 )
 from transforms.packages import export_names
-from transforms.plan import Plan
+from transforms.plan import Plan, Relocation
 from transforms.preamble import Context, Preamble, derive
-from transforms.relocation import relocate
+from transforms.relocation import refuse_applied, relocate
 from transforms.remarks import remarks
-from transforms.resolve import resolve_move
+from transforms.resolve import leaving, resolve_move
 from transforms.soundness import check_module
 from transforms.tree import OverlayTree, Tree
 
@@ -53,19 +53,33 @@ from transforms.tree import OverlayTree, Tree
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
     """Apply a plan to a tree. Raises `Refusal` with the place and the next step."""
     formatters = formatters or no_formatters()
+    if any(source.becomes for source in plan.sources):
+        plan = _with_leaving(plan, tree)
     if not plan.moves:
         return _Engine(plan, tree, formatters).run()
     return _apply_whole(plan, tree, formatters)
 
 
+def _with_leaving(plan: Plan, tree: Tree) -> Plan:
+    """A plan in which what `becomes` takes elsewhere moves whole, after its symbols have left."""
+    away = leaving(plan, tree)
+    moves = [Relocation(s.module, s.becomes, s.line) for s in away if s.becomes is not None]
+    sources = tuple(replace(s, becomes=None) if s in away else s for s in plan.sources)
+    return replace(plan, sources=sources, moves=(*plan.moves, *moves)) if away else plan
+
+
 def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters) -> Outcome:
     """Whole modules move after the symbols of the same plan, in the tree that those leave."""
     symbols = _empty_outcome()
-    if plan.sources:
-        alone = replace(plan, moves=(), edits=(), files=(), title="")
-        symbols = _Engine(alone, tree, no_formatters()).run()
     packages = () if plan.sources else plan.packages
     rest = replace(plan, sources=(), destinations=(), packages=packages)
+    if plan.sources:
+        alone = replace(plan, moves=(), edits=(), files=(), title="")
+        try:
+            symbols = _Engine(alone, tree, no_formatters()).run()
+        except Refusal:
+            refuse_applied(rest, tree)  # the source is gone because it has moved
+            raise
     between = OverlayTree(tree, symbols.changes.after()) if symbols.changes else tree
     start = time.perf_counter()
     run = relocate(rest, between, formatters)
@@ -407,6 +421,15 @@ class _Engine:
                     self.tree,
                     self.after,
                     self.plan.place(group.spec.line),
+                )
+        for source in self.move.sources:
+            if source.spec.becomes is not None:
+                self.summary.notes += refuse_without_init(
+                    source.after.path,
+                    self.names.root or "",
+                    self.tree,
+                    self.after,
+                    self.plan.place(source.spec.line),
                 )
 
     def _check_modules(self) -> list[Document]:

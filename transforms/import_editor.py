@@ -81,6 +81,7 @@ class ImportEditor:
         self.sites = find_sites(module, package) if sites is None else sites
         self.shrink: dict[Site, Shrink] = {}
         self.default_shrink = Shrink.COLLAPSE
+        self.coming: dict[Site, str] = {}  # how `rename` will spell them
         self._changes: dict[Site, _Changes] = {}
         self._made: list[tuple[Site, _New]] = []  # new statements, and whose run they are in
         self._inserted: list[tuple[int, str, _New]] = []  # those above a comment: offset, indent
@@ -298,8 +299,9 @@ class ImportEditor:
         return len(own) > 1 and all(len(s.names) == 1 for s in own)
 
     def _gives(self, site: Site, target: str) -> bool:
-        """Whether the statement, as changed so far, imports from `target`."""
-        return site.is_from and self.target_of(site) == target
+        """Whether the statement, as changed so far, imports from `target` and will go on to."""
+        leaves = site in self.coming and not self.is_sent(site)
+        return site.is_from and not leaves and self.target_of(site) == target
 
     def reaches(self, other: Site, site: Site) -> bool:
         """Whether a name imported at `other` is bound wherever it is at `site`.
@@ -364,7 +366,7 @@ class ImportEditor:
 
     def _spelled(self, site: Site) -> str | None:
         changes = self._changes.get(site)
-        return changes.module if changes else None
+        return (changes.module if changes else None) or self.coming.get(site)
 
     # How it is written
 

@@ -1,7 +1,7 @@
 """The words for import statements: their names, comments, layouts, and a file's import style.
 
-Plain frozen data, shared by `transforms.imports` (edits of one statement) and `transforms.style`
-(what a file's own statements show).
+Plain frozen data, shared by `transforms.imports` (edits of one statement) and
+`transforms.style` (what a file's own statements show).
 """
 
 from __future__ import annotations

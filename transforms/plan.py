@@ -1,7 +1,8 @@
 """What a plan is: data, with nothing in it that could run.
 
-Every path and dotted name in it is checked when it is read, by `transforms.plan_load`; what they
-mean in a tree is found later, by `transforms.names`. `docs/plans.md` is the reference for people.
+Every path and dotted name in it is checked when it is read, by `transforms.plan_load`; what
+they mean in a tree is found later, by `transforms.names`. `docs/plans.md` is the reference for
+people.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class Source:
     or `in place` of the removed block. `reexports`: names kept importable from here although
     nothing here uses them (`None`: every moved name). `emptied`: what becomes of the module when
     only imports and copied helpers are left. `becomes`: the module inside the new package that
-    takes the rest, when the module turns into a package of the same name.
+    takes the rest, when the module turns into a package of the same name. `old`: `warn` lets moved
+    names be asked for here still, with a warning.
     """
 
     module: ModuleName
@@ -34,6 +36,7 @@ class Source:
     emptied: str | None = None
     becomes: ModuleName | None = None
     docstring_first: bool = False
+    old: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

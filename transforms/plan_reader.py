@@ -65,13 +65,23 @@ def read(reader: Reader) -> Plan:
 
 def _source(table: Reader) -> Source:
     table.only(
-        "module", "path", "imports_back", "reexports", "emptied", "becomes", "docstring_first"
-    )
+        "module", "path", "imports_back", "reexports", "emptied", "becomes", "docstring_first",
+        "old",
+    )  # fmt: skip
     reexports: tuple[str, ...] | None
     if isinstance(table.data.get("reexports"), bool):
         reexports = None if table.data["reexports"] else ()
     else:
         reexports = table.names("reexports")
+    old = table.choice("old", ("reexport", "warn"), default=None)
+    if old is not None and (reexports is None or (old == "reexport" and reexports)):
+        raise table.refuse(
+            "old",
+            "`reexports` says already what stays importable from here",
+            "Keep one of the two.",
+        )
+    if old == "reexport":
+        reexports, old = None, None
     becomes = table.data.get("becomes")
     return Source(
         module=_module(table),
@@ -81,6 +91,7 @@ def _source(table: Reader) -> Source:
         emptied=table.choice("emptied", ("leave", "delete"), default=None),
         becomes=None if becomes is None else _python_module(table, "becomes"),
         docstring_first=table.boolean("docstring_first"),
+        old=old,
     )
 
 

@@ -88,6 +88,8 @@ def _source(source: Source) -> list[str]:
         fields.append(f"becomes = {quote(str(source.becomes))}")
     if source.docstring_first:
         fields.append("docstring_first = true")
+    if source.old is not None:
+        fields.append(f"old = {quote(source.old)}")
     return fields
 
 

@@ -38,7 +38,11 @@ class Untraced:
 
 @dataclass(frozen=True, slots=True)
 class FileAncestry:
-    """One file of the target. `origins` counts its traced lines by the file of the base."""
+    """One file of the target. `origins` counts its traced lines by the file of the base.
+
+    `lines` are those that count; beside them are `derived`, imports of a module that moved whole
+    that name another such module.
+    """
 
     path: str
     lines: int
@@ -46,6 +50,7 @@ class FileAncestry:
     strict: int
     origins: tuple[tuple[str, int], ...]
     untraced: tuple[Untraced, ...]
+    derived: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,13 @@ class Ancestry:
 
     @property
     def lines(self) -> int:
-        """Lines of all files."""
+        """Lines of all files, but for what is derived."""
         return sum(file.lines for file in self.files)
+
+    @property
+    def derived(self) -> int:
+        """Lines that are counted beside: imports of moved modules by moved modules."""
+        return sum(file.derived for file in self.files)
 
     @property
     def traced(self) -> int:
@@ -98,19 +108,18 @@ def measure(
     return Ancestry(tuple(sorted(files, key=lambda file: file.path)))
 
 
-def explained(ancestry: Ancestry, explain: Explain) -> Ancestry:
-    """Give the same with another explanation of each line that is new to git."""
-    return Ancestry(
-        tuple(
-            replace(
-                file,
-                untraced=tuple(
-                    replace(line, operation=explain(file.path, line.line)) for line in file.untraced
-                ),
-            )
-            for file in ancestry.files
-        )
-    )
+def explained(ancestry: Ancestry, explain: Explain, derived: str = "") -> Ancestry:
+    """Give the same with another explanation of each line that is new to git.
+
+    What is explained by the words `derived` is counted beside the other lines.
+    """
+    files = []
+    for file in ancestry.files:
+        lines = [replace(n, operation=explain(file.path, n.line)) for n in file.untraced]
+        beside = sum(line.operation == derived for line in lines)
+        count = file.lines - beside
+        files.append(replace(file, untraced=tuple(lines), lines=count, derived=beside))
+    return Ancestry(tuple(files))
 
 
 def _without(apart: Container[str], tree: GitTree) -> Iterator[tuple[str, int, str]]:

@@ -32,8 +32,16 @@ def total(ancestry: Ancestry) -> str:
         return "No Python file received moved code."
     return (
         f"{ancestry.traced}/{ancestry.lines} lines traced past the move "
-        f"(git blame -C -C -C); {ancestry.strict} to the sources alone."
+        f"(git blame -C -C -C); {ancestry.strict} to the sources alone"
+        f"{beside(ancestry.derived)}."
     )
+
+
+def beside(derived: int) -> str:
+    """Word the count of lines that stand beside the figures."""
+    if not derived:
+        return ""
+    return f"; beside them {counted(derived, 'derived import line')} of moved modules"
 
 
 def _file(file: FileAncestry) -> Finding:
@@ -66,12 +74,14 @@ def ancestry_data(ancestry: Ancestry) -> dict[str, object]:
         "lines": ancestry.lines,
         "traced": ancestry.traced,
         "strict": ancestry.strict,
+        "derived": ancestry.derived,
         "files": [
             {
                 "path": file.path,
                 "lines": file.lines,
                 "traced": file.traced,
                 "strict": file.strict,
+                "derived": file.derived,
                 "origins": dict(file.origins),
                 "untraced": [
                     {"line": line.line, "text": line.text, "operation": line.operation}

@@ -9,7 +9,7 @@ from typing import Any
 
 from transforms.changes import Blob, Change
 from transforms.errors import Place
-from transforms.outcome import Caller, Destination, Edit, Note, Outcome, SourceChange
+from transforms.outcome import Caller, Destination, Edit, Note, Outcome, Relocated, SourceChange
 from verify.authored_report import authored_data, authored_section, authored_words
 from verify.report import (
     Finding,
@@ -83,6 +83,7 @@ def _result(done: Applied) -> str:
 
 def _sections(outcome: Outcome, counts: Counts) -> tuple[Section, ...]:
     return (
+        relocated_section(outcome),
         Section("Sources", tuple(_source(item, counts) for item in outcome.sources)),
         Section("Destinations", tuple(_destination(item) for item in outcome.destinations)),
         callers_section(outcome),
@@ -90,6 +91,31 @@ def _sections(outcome: Outcome, counts: Counts) -> tuple[Section, ...]:
         notes_section(outcome),
         formatters_section(outcome),
     )
+
+
+def relocated_section(outcome: Outcome) -> Section:
+    """Modules and packages that go whole: where from and where to."""
+    return Section("Modules", tuple(_relocated(item) for item in outcome.relocated))
+
+
+def _relocated(item: Relocated) -> Finding:
+    size = f", {counted(item.files, 'file')}" if item.files > 1 else ""
+    kept = {"warn": ", the old name warns", "reexport": ", the old name stays"}
+    message = f"-> {item.new_path}{size}{kept.get(item.kept or '', '')}"
+    return Finding("relocated", Place(item.old_path), message)
+
+
+def relocated_data(outcome: Outcome) -> list[dict[str, Any]]:
+    """What went whole, for programs."""
+    return [
+        {
+            "from": {"path": item.old_path, "module": item.old_module},
+            "to": {"path": item.new_path, "module": item.new_module},
+            "files": item.files,
+            "old": item.kept,
+        }
+        for item in outcome.relocated
+    ]
 
 
 def callers_section(outcome: Outcome) -> Section:
@@ -188,6 +214,7 @@ def _data(done: Applied, counts: Counts) -> dict[str, Any]:
         "written": done.mode == "write",
         **authored_data(outcome),
         "files": [_change_data(change, counts) for change in outcome.changes.values()],
+        "relocated": relocated_data(outcome),
         "sources": [
             {
                 "path": item.path,

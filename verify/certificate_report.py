@@ -58,6 +58,7 @@ def sections(certificate: Certificate, texts: Texts) -> Iterable[Section]:
     """The findings: what to read first, what is listed last."""
     yield Section("Residual: not part of the move", residual_findings(certificate, texts))
     yield Section("Unknown: cannot be judged", unknown_findings(certificate))
+    yield Section("Modules that moved whole", _relocated(certificate), aside=True)
     yield Section("Moved", tuple(map(moved_finding, certificate.moved)), aside=True)
     yield Section("Copied", tuple(map(moved_finding, certificate.copies)), aside=True)
     yield Section("Derived", tuple(map(moved_finding, certificate.derived)), aside=True)
@@ -136,6 +137,12 @@ def marks(certificate: Certificate) -> Iterator[Mark]:
         yield Mark(Place(unknown.path, unknown.line), "cannot be judged", unknown.why)
 
 
+def _relocated(certificate: Certificate) -> tuple[Finding, ...]:
+    return tuple(
+        Finding("relocated", Place(old), f"-> {new}") for old, new in certificate.relocated
+    )
+
+
 def moved_finding(item: Moved, sides: Sides | None = None) -> Finding:
     """One statement that stands elsewhere now."""
     source = f"{item.source}:{item.source_line}" if item.source else ""
@@ -189,6 +196,7 @@ def certificate_data(certificate: Certificate) -> dict[str, Any]:
         "added_lines": certificate.added_lines,
         "removed_lines": certificate.removed_lines,
         "relaid": certificate.relaid,
+        "relocated": [{"from": old, "to": new} for old, new in certificate.relocated],
         "moved": moved(certificate.moved),
         "copies": moved(certificate.copies),
         "derived": moved(certificate.derived),

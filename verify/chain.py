@@ -51,9 +51,10 @@ class Spot:
 class Judgement:
     """What one commit is. It depends on two trees and a plan alone, so that it can be kept.
 
-    `unjudged`: a claim could not be judged at all. `symbols` and `files` are what its plan moves
-    and changes, `differs` the hunks that the plan does not explain, `residuals` what is no move by
-    the certificate; `lines` to `strict` are the ancestry.
+    `unjudged`: a claim could not be judged at all. `symbols` and `modules` are what its plan
+    moves, `files` what it changes, `differs` the hunks that the plan does not explain,
+    `residuals` what is no move by the certificate; `lines` to `strict` are the ancestry, with
+    `derived` beside it.
     """
 
     verdict: str
@@ -70,6 +71,8 @@ class Judgement:
     lines: int = 0
     traced: int = 0
     strict: int = 0
+    modules: int = 0
+    derived: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +229,8 @@ def _judge_claim(parent: GitTree, tree: GitTree, path: str) -> Judgement:
         lines=ancestry.lines,
         traced=ancestry.traced,
         strict=ancestry.strict,
+        modules=sum(item.files for item in outcome.relocated),
+        derived=ancestry.derived,
     )
     return _with_certificate(judgement, proof.certificate)
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from transforms.errors import Place, Refusal
+from verify.ancestry_report import beside
 from verify.chain import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot, judge_chain
 from verify.marks import Mark, sided
 from verify.ranges import open_range
@@ -128,7 +129,7 @@ def words(link: Link) -> Iterator[str]:
     if judgement.lines:
         yield (
             f"{judgement.traced}/{judgement.lines} lines traced past the move, "
-            f"{judgement.strict} to the sources alone"
+            f"{judgement.strict} to the sources alone{beside(judgement.derived)}"
         )
 
 

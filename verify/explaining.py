@@ -7,17 +7,20 @@ certificate says which. What is left was moved: git follows no block so short.
 from __future__ import annotations
 
 import ast
+import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from transforms.errors import Refusal
 from transforms.module import first_line
+from transforms.names import resolve_import
 from transforms.parsing import parse
 from verify.ancestry import Explain
 from verify.certificate import Certificate, Moved
 
 LAYOUT = "layout"
 IMPORT = "derived import"
+RELOCATED = "derived import of a moved module"
 COPY = "copied helper"
 DERIVED = "derived exports"
 SHORT = "moved; git follows no block so short"
@@ -36,7 +39,9 @@ class _Explainer:
     def __init__(self, texts: Mapping[str, bytes], certificate: Callable[[], Certificate]) -> None:
         self.rows = {path: data.split(b"\n") for path, data in texts.items()}
         self.spans = {path: list(_spans(data)) for path, data in texts.items()}
+        self.texts = texts
         self._certificate = certificate
+        self._imports: dict[str, set[int]] = {}
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -57,12 +62,29 @@ class _Explainer:
             return LAYOUT
         if (path, line) in self.residual:
             return RESIDUAL
+        if line in self._relocated(path):
+            return RELOCATED
         first, last, is_import = self._span(path, line)
         if self._holds(self.certificate.derived, path, first, last):
             return DERIVED
         if self._holds(self.certificate.copies, path, first, last):
             return COPY
         return IMPORT if is_import else SHORT
+
+    @cached_property
+    def moved(self) -> dict[str, str]:
+        """The paths of modules that moved whole, by what an absolute import may call them."""
+        return {_dotted(new): new for _, new in self.certificate.relocated}
+
+    def _relocated(self, path: str) -> set[int]:
+        """The lines of a moved module that import another one."""
+        if path not in self._imports:
+            own = _dotted(path)
+            others = [] if self.moved.get(own) != path else [d for d in self.moved if d != own]
+            ends = {f".{dotted}" for dotted in others}
+            found = _naming(self.texts[path], path, ends) if ends else iter(())
+            self._imports[path] = set(found)
+        return self._imports[path]
 
     def _span(self, path: str, line: int) -> tuple[int, int, bool]:
         """The statement at a line, with the comments that touch it from above."""
@@ -77,6 +99,34 @@ class _Explainer:
         return any(
             item.destination == path and first <= item.destination_line <= last for item in items
         )
+
+
+def _dotted(path: str) -> str:
+    """A module's path with dots, from the top of the tree."""
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _naming(data: bytes, path: str, modules: set[str]) -> Iterator[int]:
+    """The lines of imports that name one of these modules, in whatever folder imports start."""
+    try:
+        tree = parse(data, "")
+    except Refusal:
+        return
+    package = posixpath.dirname(path).replace("/", ".")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            home = resolve_import(package, node.level, node.module) or ""
+            names = [home, *(f"{home}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        if any(_ends(name, modules) for name in names):
+            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _ends(name: str, modules: set[str]) -> bool:
+    return f".{name}" in modules or any(m.endswith(f".{name}") for m in modules if "." in name)
 
 
 def _spans(data: bytes) -> Iterator[tuple[int, int, bool]]:

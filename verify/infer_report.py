@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from transforms.errors import Place
+from verify.apply_report import relocated_data
 from verify.authored_report import authored_data, authored_section, authored_words
 from verify.inference.infer import Inferred
 from verify.report import Finding, Report, Row, Section, Verdict, counted
@@ -31,6 +32,7 @@ def inferred(base: str, target: str, found: Inferred, output: Path | None) -> Re
         data={
             "plan": found.text,
             "reproduces": found.replay.reproduces,
+            "relocated": relocated_data(outcome),
             "notes": list(found.notes),
             "left": list(found.left),
             **authored_data(outcome),
@@ -39,9 +41,13 @@ def inferred(base: str, target: str, found: Inferred, output: Path | None) -> Re
 
 
 def _moved(found: Inferred) -> Section:
+    modules = tuple(
+        Finding("relocated", Place(str(move.module)), f"-> {move.to}") for move in found.plan.moves
+    )
     return Section(
         "Moves",
-        tuple(
+        modules
+        + tuple(
             Finding(
                 "destination",
                 Place(str(item.module)),

@@ -6,6 +6,7 @@ chooses the files whose ancestry is measured; it proves nothing.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from transforms.tree import GitTree
 from verify.ancestry import Ancestry, explained, measure
 from verify.certificate import Certificate
 from verify.definitions import defined_names
-from verify.explaining import explainer
+from verify.explaining import RELOCATED, explainer
 from verify.ranges import differing, entries_at
 
 
@@ -55,7 +56,7 @@ def measuring(
         def measured(certificate: Callable[[], Certificate]) -> Ancestry:
             ancestry = coming.result()
             texts = target.read_many(moved.destinations)
-            return explained(ancestry, explainer(texts, certificate))
+            return explained(ancestry, explainer(texts, certificate), RELOCATED)
 
         yield measured
 
@@ -72,7 +73,32 @@ def find_moved(base: GitTree, target: GitTree) -> MovedFiles:
     gained = {path: defines[path] - defined[path] for path in changed}
     sources = [p for p in changed if any(lost[p] & gained[other] for other in changed)]
     destinations = [p for p in changed if any(gained[p] & lost[other] for other in changed)]
-    return MovedFiles(tuple(sources), tuple(destinations))
+    gone = [path for path in changed if path in base.entries() and path not in target.entries()]
+    come = [path for path in changed if path in target.entries() and path not in base.entries()]
+    bare = [path for path in (*gone, *come) if not defined[path] and not defines[path]]
+    for old, new in _renamed(base, target, set(gone) & set(bare), set(come) & set(bare)):
+        sources.append(old)
+        destinations.append(new)
+    return MovedFiles(tuple(sorted(sources)), tuple(sorted(destinations)))
+
+
+def _renamed(
+    base: GitTree, target: GitTree, gone: set[str], come: set[str]
+) -> Iterator[tuple[str, str]]:
+    """Pair files that define nothing, an `__init__` of imports: most of each is the same."""
+    before = {p: _lines(entry.data) for p, entry in entries_at(base, sorted(gone)).items()}
+    after = {p: _lines(entry.data) for p, entry in entries_at(target, sorted(come)).items()}
+    for new, theirs in sorted(after.items()):
+        for old, ours in sorted(before.items()):
+            if posixpath.basename(old) == posixpath.basename(new) and ours and theirs:
+                if 2 * len(ours & theirs) >= max(len(ours), len(theirs)):
+                    yield old, new
+                    del before[old]
+                    break
+
+
+def _lines(data: bytes) -> set[bytes]:
+    return {line for line in data.split(b"\n") if line.strip()}
 
 
 def _defined(tree: GitTree, paths: list[str]) -> dict[str, set[str]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from transforms import engine
 from transforms.diff import edits
 from transforms.formatters import Formatters
-from transforms.outcome import Outcome
+from transforms.outcome import Outcome, Relocated
 from transforms.plan import Plan
 from transforms.tree import GitTree
 from verify.ranges import Entry, differing, entries_at
@@ -83,9 +83,19 @@ def operations_by_path(outcome: Outcome) -> dict[str, str]:
     for authored in outcome.authored:
         if authored.kind == "file":
             found[authored.path] = "authored file"
+    for item in outcome.relocated:
+        found.update(_relocated(item, outcome))
     for path in outcome.changes:
         found.setdefault(path, "callers")
     return found
+
+
+def _relocated(item: Relocated, outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """The files of a module or package that went whole, at both paths."""
+    for path in outcome.changes:
+        for place in (item.old_path, item.new_path):
+            if path == place or path.startswith(f"{place}/"):
+                yield path, f"move {item.old_module}"
 
 
 def _hunks(

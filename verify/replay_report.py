@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from transforms.errors import Place
+from verify.apply_report import relocated_data
 from verify.authored_report import authored_data, authored_section, authored_words
 from verify.marks import Mark
 from verify.replay import Hunk, Replay
@@ -92,6 +93,7 @@ def _data(plan: str, done: Replay) -> dict[str, Any]:
         "target": done.target,
         "reproduces": done.reproduces,
         "files": len(done.outcome.changes),
+        "relocated": relocated_data(done.outcome),
         **authored_data(done.outcome),
         "hunks": [
             {

@@ -72,7 +72,7 @@ class Review:
         return Conclusion.NO_MOVE if no_move and not self.certificate.moved else Conclusion.RESIDUAL
 
     def _of_certified(self) -> Conclusion:
-        if not self.certificate.moved:
+        if not self.certificate.moved and not self.certificate.relocated:
             return Conclusion.NO_MOVE
         if self.other_files:
             return Conclusion.OTHER_FILES

@@ -82,7 +82,7 @@ def reviewed(done: Review, base: GitTree, target: GitTree) -> Report:
     flows = flows_of(done.certificate.moved, code.moved)
     lead = (_verdict_words(done), _replay_words(done))
     sections = (
-        _moved(flows),
+        _moved(flows, frozenset(done.certificate.relocated)),
         Section("To read", reading),
         *_rest(done, code),
     )
@@ -162,12 +162,18 @@ def _figures(done: Review) -> Iterator[str]:
     yield PASS if done.replay is not None and done.replay.reproduces else _replay_words(done)
 
 
-def _moved(flows: tuple[Flow, ...]) -> Section:
-    """What moved, in as many lines as leave room for what is to be read."""
+def _moved(flows: tuple[Flow, ...], whole: frozenset[tuple[str, str]]) -> Section:
+    """What moved, in as many lines as leave room for what is to be read.
+
+    `whole` are modules that moved with all that is in them: they need no list of it.
+    """
     folder = _common_folder([path for flow in flows for path in (flow.source, flow.destination)])
     shown = flows[:_MOST_FLOWS]
     rows = 2 if len(flows) <= _MOST_FLOWS // 2 else 1
-    findings = [_flow(flow, folder, rows) for flow in shown]
+    findings = [
+        _flow(flow, folder, 0 if (flow.source, flow.destination) in whole else rows)
+        for flow in shown
+    ]
     if len(flows) > len(shown):
         left = flows[len(shown) :]
         symbols = counted(sum(len(flow.symbols) for flow in left), "symbol")
@@ -176,13 +182,16 @@ def _moved(flows: tuple[Flow, ...]) -> Section:
     symbols = counted(sum(len(flow.symbols) for flow in flows), "symbol")
     lines = counted(sum(flow.lines for flow in flows), "line")
     inside = f", in {folder}" if folder else ""
-    return Section(f"Moved: {symbols}, {lines}{inside}", tuple(findings), drawn=True)
+    modules = f"{counted(len(whole), 'whole module')}, " if whole else ""
+    return Section(f"Moved: {modules}{symbols}, {lines}{inside}", tuple(findings), drawn=True)
 
 
 def _flow(flow: Flow, folder: str, rows: int) -> Finding:
     source, destination = (path.removeprefix(folder) for path in (flow.source, flow.destination))
-    message = f"{source} -> {destination}: {counted(len(flow.symbols), 'symbol')}"
-    return Finding("flow", Place(""), message, (Row.of("", _names(flow.symbols, rows)),))
+    size = counted(len(flow.symbols), "symbol")
+    message = f"{source} -> {destination}: {size if rows else f'whole, {size}'}"
+    names = (Row.of("", _names(flow.symbols, rows)),) if rows else ()
+    return Finding("flow", Place(""), message, names)
 
 
 def _names(symbols: tuple[str, ...], rows: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from transforms.errors import Place
+from verify.ancestry_report import beside
 from verify.chain import PROVED, Link
 from verify.chain_report import chain_verdict, link_data, link_marks, result_words, words
 from verify.report import Finding, Report, Row, Section, Style, counted
@@ -33,12 +34,19 @@ def _finding(link: Link) -> Finding:
 def _line(link: Link) -> str:
     judgement = link.judgement
     return (
-        f"{link.plan}: {counted(judgement.symbols, 'symbol')}, "
+        f"{link.plan}: {_moved(judgement.symbols, judgement.modules)}, "
         f"{counted(judgement.files, 'file')}, "
         f"{counted(judgement.authored_lines, 'authored line')}; "
-        f"{judgement.traced}/{judgement.lines} lines traced, {judgement.strict} strict; "
+        f"{judgement.traced}/{judgement.lines} lines traced, {judgement.strict} strict"
+        f"{beside(judgement.derived)}; "
         f"{judgement.certificate}"
     )
+
+
+def _moved(symbols: int, modules: int) -> str:
+    """Count what moved: symbols, and modules that went whole."""
+    parts = [counted(symbols, "symbol")] if symbols or not modules else []
+    return " and ".join([*parts, *([counted(modules, "module")] if modules else [])])
 
 
 def total(links: tuple[Link, ...]) -> str:
@@ -47,14 +55,16 @@ def total(links: tuple[Link, ...]) -> str:
     lines, traced = sum(j.lines for j in each), sum(j.traced for j in each)
     strict = sum(j.strict for j in each)
     words = (
-        f"{counted(len(links), 'step')}: {counted(sum(j.symbols for j in each), 'symbol')}, "
+        f"{counted(len(links), 'step')}: "
+        f"{_moved(sum(j.symbols for j in each), sum(j.modules for j in each))}, "
         f"{counted(sum(j.authored_lines for j in each), 'authored line')}"
     )
     if not lines:
         return f"{words}."
     return (
         f"{words}; {traced:,} of {lines:,} lines traced past the move ({_percent(traced, lines)}), "
-        f"{strict:,} to the sources alone ({_percent(strict, lines)})."
+        f"{strict:,} to the sources alone ({_percent(strict, lines)})"
+        f"{beside(sum(j.derived for j in each))}."
     )
 
 

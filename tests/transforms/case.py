@@ -167,6 +167,8 @@ def _check_second_run(case: Case, got: Mapping[str, Blob | None]) -> None:
     files = {path: blob for path, blob in {**case.before, **got}.items() if blob is not None}
     again = run_case(Case(case.path, plan=case.plan, before=files))
     assert isinstance(again, Refusal), f"a second run changed {sorted(again.changes)}"
+    if "[[source]]" not in case.plan:
+        assert again.kind == "already-applied", str(again)
 
 
 def _shown(blob: Blob | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from transforms.plan import (
     Destination,
     Package,
     Plan,
+    Relocation,
     ShrinkRule,
     Source,
 )
@@ -518,6 +520,20 @@ def test_reexports_are_all_none_or_named() -> None:
     assert reexports('["X"]') == ("X",)
 
 
+def test_old_of_a_source_keeps_what_moved_with_a_warning_or_as_reexports() -> None:
+    def source(value: str) -> Source:
+        text = f"{HEAD}{value}\n{DESTINATION}"
+        return parse_plan(text.encode(), "move.toml").sources[0]
+
+    assert source('old = "reexport"') == source("reexports = true")
+    assert (source('old = "warn"').old, source("").old) == ("warn", None)
+    kept = source('old = "warn"\nreexports = ["X"]')
+    assert (kept.old, kept.reexports) == ("warn", ("X",))
+    for value in ('old = "warn"\nreexports = true', 'old = "reexport"\nreexports = ["X"]'):
+        with pytest.raises(Refusal, match="says already what stays importable"):
+            source(value)
+
+
 def test_authored_lines_are_the_added_ones() -> None:
     text = HEAD + DESTINATION
     text += "[[author]]\nfile = 'a.d'\ntext = '''\na\nb'''\n"
@@ -612,11 +628,22 @@ def random_plans(draw: st.DrawFn) -> Plan:
         becomes=draw(st.none() | MODULES),
         docstring_first=draw(st.booleans()),
     )
+    if source.reexports is not None and draw(st.booleans()):
+        source = replace(source, old="warn")
     moved = tuple(draw(destinations(index)) for index in range(draw(st.integers(0, 3))))
     symbols = [name for item in moved for name in item.symbols]
     return Plan(
         sources=(source,),
         destinations=moved,
+        moves=tuple(
+            Relocation(module, to, 1, old)
+            for module, to, old in draw(
+                st.lists(
+                    st.tuples(MODULES, MODULES, st.sampled_from([None, "reexport", "warn"])),
+                    max_size=2,
+                )
+            )
+        ),
         packages=tuple(
             Package(module, exports, 1, dunder)
             for module, exports, dunder in draw(

@@ -11,8 +11,10 @@ from tests.verify.histories import AFTER, BEFORE, History
 from transforms.tree import GitTree
 from verify import cli
 from verify.ancestry import Ancestry, measure
+from verify.ancestry_report import total
 from verify.certifying import certify_commits
 from verify.explaining import explainer
+from verify.moved_names import find_moved, measure_move
 
 _LONG = "\n".join(f"    value_{n} = 'a line that git can follow, number {n}'" for n in range(12))
 _CLASS = f"class Money:\n{_LONG}\n"
@@ -163,3 +165,39 @@ def test_a_change_that_moves_nothing_says_so(
     target = history.commit({**BEFORE, "till.py": "print(1)\n"})
     assert cli.run(["blame", f"{base}..{target}", "--repo", str(tmp_path)]) == 0
     assert "No Python file received moved code." in capsys.readouterr().out
+
+
+def test_imports_of_moved_modules_by_moved_modules_are_counted_beside(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    money = f"import re\n\n{_CLASS}    kind = re\n"
+    orders = f"from shop.money import Money\nfrom shop import far\n\n{_CLASS.replace('Mon', 'Ord')}"
+    till = "from shop.orders import Ordey\n"
+    shop = {"shop/__init__.py": "", "shop/far.py": "FAR = 1\n", "till.py": till}
+    base = history.commit({**shop, "shop/money.py": money, "shop/orders.py": orders})
+    target = history.commit(
+        {
+            **shop,
+            "shop/new/__init__.py": "",
+            "shop/new/money.py": money,
+            "shop/new/orders.py": orders.replace("shop.money", "shop.new.money"),
+            "till.py": till.replace("shop.orders", "shop.new.orders"),
+        }
+    )
+    before, after = GitTree(tmp_path, base), GitTree(tmp_path, target)
+    assert find_moved(before, after).destinations == ("shop/new/money.py", "shop/new/orders.py")
+    found = measure_move(before, after, lambda: certify_commits(before, after))
+    assert [(file.lines, file.traced, file.derived) for file in found.files] == [
+        (16, 16, 0),
+        (15, 15, 1),
+    ]
+    assert (found.lines, found.traced, found.strict, found.derived) == (31, 31, 31, 1)
+    assert "; beside them 1 derived import line of moved modules." in total(found)
+
+
+def test_a_module_that_defines_nothing_is_measured_where_it_went(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    text = "".join(f"from shop.parts import a_name_long_enough_{n}\n" for n in range(5))
+    base = history.commit({"shop/__init__.py": text})
+    target = history.commit({"store/__init__.py": text.replace("_0", "_9")})
+    moved = find_moved(GitTree(tmp_path, base), GitTree(tmp_path, target))
+    assert (moved.sources, moved.destinations) == (("shop/__init__.py",), ("store/__init__.py",))

@@ -110,3 +110,20 @@ def test_a_source_archive_is_told_that_it_has_no_history(
     shutil.rmtree(history.folder / ".git")
     assert series(history) == 2
     assert "a bare source archive holds no history" in capsys.readouterr().err
+
+
+def test_whole_modules_are_counted_as_modules(
+    history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = 'format = 1\n\n[[move]]\nmodule = "shop.orders"\nto = "shop.bills"\n'
+    planned = {**BEFORE, PLAN_PATH: plan}
+    moved = {path: text for path, text in planned.items() if path != "shop/orders.py"}
+    moved["shop/bills.py"] = BEFORE["shop/orders.py"]
+    moved["till.py"] = BEFORE["till.py"].replace("shop.orders", "shop.bills")
+    history.commit(BEFORE)
+    history.commit(planned)
+    history.commit(moved, CLAIM)
+    series(history)
+    out = capsys.readouterr().out
+    assert f"{PLAN_PATH}: 1 module, 3 files, 0 authored lines" in out
+    assert "1 step: 1 module, 0 authored lines" in out

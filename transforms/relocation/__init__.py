@@ -5,6 +5,6 @@ one Python file, moved or not; `strings` what it says in strings and comments; `
 other kinds; `shims` what stays at an old path; `entry` is the run as a whole.
 """
 
-from transforms.relocation.entry import relocate
+from transforms.relocation.entry import refuse_applied, relocate
 
-__all__ = ["relocate"]
+__all__ = ["refuse_applied", "relocate"]

@@ -97,4 +97,4 @@ _FROM = re.compile(
     r"(?m)^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(?:\(([^)]{0,20000})\)|([^\n(]{0,2000}))"
 )
 _WORD = re.compile(r"[^\W\d]\w*")
-_CHAIN = re.compile(r"\b([^\W\d]\w*)\.([^\W\d]\w*)")
+_CHAIN = re.compile(r"\b([^\W\d]\w*)(?=\.([^\W\d]\w*))")

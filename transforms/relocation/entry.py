@@ -25,7 +25,7 @@ from transforms.relocation.cycles import refuse_new_cycles
 from transforms.relocation.mentions import Mentions
 from transforms.relocation.notes import own_place_notes, packaging_notes
 from transforms.relocation.python import PythonFile
-from transforms.relocation.shims import is_public, shim
+from transforms.relocation.shims import is_public, offer_of, shim
 from transforms.relocation.strings import RelocatedStrings
 from transforms.relocation.targets import Targets, Whole, find_targets
 from transforms.relocation.texts import RelocatedTexts, relocated_texts
@@ -227,17 +227,25 @@ class Relocation:
         for path in whole.files:
             old = self.names.dotted(path)
             new = self.targets.modules.get(old, "")
-            if not path.endswith(".py") or not is_public(old) or old == new:
+            if not path.endswith(".py") or not is_public(old, whole.old) or old == new:
                 continue
-            if self.after.get(path) is not None:
+            at = self._shim_path(path)
+            if self.after.get(at) is not None:
                 raise Refusal(
                     "clash",
-                    f"`{path}` is to stay importable, and another file comes to lie there.",
+                    f"`{old}` is to stay importable, and another file comes to lie at `{at}`.",
                     next_step="Drop `old`, or choose another place for the other file.",
                     place=self.plan.place(whole.line),
                 )
-            text = shim(self.open(path), new, old, whole.kept or "warn")
-            self.after[path] = Blob(text.encode(), REGULAR)
+            offer = offer_of(self.open(path), old, self.around.document_of)
+            text = shim(offer, new, old, whole.kept or "warn", self.targets.renamed)
+            self.after[at] = Blob(text.encode(), REGULAR)
+
+    def _shim_path(self, path: str) -> str:
+        """Where an old module lies: in a folder of its name, if one comes to hold modules."""
+        folder = path.removesuffix(".py")
+        goes_inside = any(new.startswith(folder + "/") for new in self.targets.paths.values())
+        return f"{folder}/__init__.py" if goes_inside else path
 
     def _make_package(self, package: Package) -> None:
         place = self.plan.place(package.line)
@@ -314,4 +322,13 @@ def relocate(plan: Plan, tree: Tree, formatters: Formatters) -> Relocation:
     return run
 
 
-__all__ = ["Relocation", "relocate"]
+def refuse_applied(plan: Plan, tree: Tree) -> None:
+    """Refuse a plan whose whole moves were made already; any other fault is not told here."""
+    try:
+        find_targets(plan, tree, Names(tree, plan.roots))
+    except Refusal as refusal:
+        if refusal.kind == "already-applied":
+            raise
+
+
+__all__ = ["Relocation", "refuse_applied", "relocate"]

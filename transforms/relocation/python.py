@@ -6,7 +6,7 @@ The file may move itself: then what it imports relatively is spelled from its ne
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from transforms.document import Document
@@ -14,10 +14,12 @@ from transforms.errors import Refusal
 from transforms.import_sites import Site
 from transforms.imports import ImportedName
 from transforms.literals import annotation_spans
-from transforms.names import relative_name, respelled_relative
+from transforms.names import relative_name, resolve_import, respelled_relative
 from transforms.outcome import Edit, Note
 from transforms.relocation.around import Around
 from transforms.scope_types import Binding, Reference, Scope
+
+_Sent = tuple[str, ImportedName]  # the module that a name is taken from, and how it is written
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +59,21 @@ class PythonFile:
     def rewrite(self) -> None:
         """Record every edit of imports and of what they bind in the document."""
         handles = list(self._handles())
-        for site in self._sites():
-            if site.is_from:
-                self._from_import(site)
+        sites = [site for site in self._sites() if site.is_from]
+        sent = {
+            site: {name: self._sent(site, name) for name in site.names}
+            for site in sites
+            if site.target
+        }
+        for site, names in sent.items():
+            targets = {target for target, _ in names.values()}
+            if len(targets) == 1 and targets.isdisjoint({site.target, ""}):
+                self.editor.coming[site] = self._spell(site, *targets)
+        for site in sites:
+            if site in sent:
+                self._from_import(site, sent[site])
+            else:
+                self._climb(site)
         groups: dict[tuple[Scope, str], list[_Handle]] = {}
         for handle in handles:
             groups.setdefault((handle.binding.scope, handle.binding.name), []).append(handle)
@@ -71,10 +85,7 @@ class PythonFile:
 
     # `from module import name`
 
-    def _from_import(self, site: Site) -> None:
-        if site.target is None:
-            return
-        sent = {name: self._sent(site, name) for name in site.names}
+    def _from_import(self, site: Site, sent: Mapping[ImportedName, _Sent]) -> None:
         kept = [name for name, (target, _) in sent.items() if target == site.target]
         away = {name: to for name, to in sent.items() if name not in kept}
         for name in kept:
@@ -83,6 +94,13 @@ class PythonFile:
             self._send(site, away, alone=not kept)
         if kept or not away:
             self._rebase(site)
+
+    def _climb(self, site: Site) -> None:
+        """An import from above the top, which fails, still climbs above it from the new place."""
+        node = site.node
+        deeper = _depth(self.package) - _depth(self.document.package)
+        if deeper and isinstance(node, ast.ImportFrom) and node.level:
+            self.editor.respell(site, "." * max(1, node.level + deeper) + (node.module or ""))
 
     def _rebase(self, site: Site) -> None:
         """What is imported relatively is where it was; the file is elsewhere."""
@@ -97,7 +115,7 @@ class PythonFile:
             self.editor.respell(site, spelled)
             self._log(site, f"from {spelled} import ...")
 
-    def _sent(self, site: Site, name: ImportedName) -> tuple[str, ImportedName]:
+    def _sent(self, site: Site, name: ImportedName) -> _Sent:
         """The module that a name is imported from after the move, and how it is written."""
         target = site.target or ""
         full = f"{target}.{name.name}" if target else name.name
@@ -108,11 +126,11 @@ class PythonFile:
         asname = name.asname
         if asname is None and last != name.name and not self._may_rename(site, name, last):
             asname = name.name
+        if asname == last and name.asname != name.name:
+            asname = None  # `as` says nothing any more
         return parent, ImportedName(last, asname)
 
-    def _send(
-        self, site: Site, away: dict[ImportedName, tuple[str, ImportedName]], *, alone: bool
-    ) -> None:
+    def _send(self, site: Site, away: Mapping[ImportedName, _Sent], *, alone: bool) -> None:
         """Let names be imported from elsewhere; a statement that loses all changes its module."""
         targets = list(dict.fromkeys(target for target, _ in away.values()))
         if alone and targets == [target for target in targets if self._reads_so(site, target)]:
@@ -239,6 +257,8 @@ class PythonFile:
     def _uses(self, handles: Sequence[_Handle]) -> None:
         """Rewrite what is spelled behind one bound name, and the imports that give it."""
         first = handles[0]
+        if self._keep_by_alias(handles):
+            return
         needed: dict[str, None] = {}
         rest: list[Reference] = []
         local = self._local_name(first)
@@ -261,6 +281,47 @@ class PythonFile:
                 needed[new] = None
             self._write(reference, depth, spelled)
         self._plain_imports(handles, list(needed) if first.is_root else [], rest)
+
+    def _keep_by_alias(self, handles: Sequence[_Handle]) -> bool:
+        """Import a top module under its old name where the file has another use for either name."""
+        first = handles[0]
+        if not first.is_root:
+            return False
+        exchanged = [handle for handle in handles if handle.imported in self.targets.renames]
+        tops = {self.targets.renames[item.imported].partition(".")[0] for item in exchanged}
+        taken = sorted(top for top in tops - {first.module} if not self._is_package_or_free(top))
+        is_plain = all("." not in handle.imported for handle in exchanged)
+        if not exchanged or not (taken or (is_plain and self._other_binding(handles))):
+            return False
+        if not is_plain:
+            raise Refusal(
+                "clash",
+                f"`{taken[0]}` already has a meaning in this file, and the import of "
+                f"`{self.targets.renames[exchanged[0].imported]}` would bind it.",
+                next_step="Rename it first, or list the file under `leave`.",
+                place=self.module.place(exchanged[0].site.line),
+            )
+        for handle in exchanged:
+            new = self.targets.renames[handle.imported]
+            self._exchange(handle, ImportedName(new, first.module))
+        return True
+
+    def _is_package_or_free(self, top: str) -> bool:
+        """Whether a name has no other meaning in the file than the top package of that name."""
+        scopes = self.module.scopes
+        bindings = [item for scope in scopes.scopes for item in scope.bindings.get(top, ())]
+        if bindings:
+            return all(_binds_same(b, top) or self._is_the_module(b, top) for b in bindings)
+        return not any(reference.name == top for reference in scopes.references)
+
+    def _is_the_module(self, binding: Binding, top: str) -> bool:
+        """Whether a `from` import binds the module that will be called `top`."""
+        alias, statement = binding.node, binding.statement
+        if not isinstance(alias, ast.alias) or not isinstance(statement, ast.ImportFrom):
+            return False
+        target = resolve_import(self.document.package, statement.level, statement.module)
+        full = f"{target}.{alias.name}"
+        return self.targets.renamed(full) == top and self.around.is_module(full)
 
     def _depth(self, handle: _Handle, reference: Reference) -> int | None:
         """How many attributes spell the innermost moved module that a use reaches."""
@@ -310,16 +371,7 @@ class PythonFile:
     def _refuse_ambiguous(self, handles: Sequence[_Handle], reference: Reference) -> None:
         """The name must mean this module wherever it is used."""
         first = handles[0]
-        known = {handle.binding.node for handle in handles}
-        other = next(
-            (
-                binding.node
-                for binding in first.binding.scope.bindings[first.binding.name]
-                if binding.node not in known and binding.kind not in ("delete", "bare annotation")
-                and not _binds_same(binding, first.module)
-            ),
-            None,
-        )  # fmt: skip
+        other = self._other_binding(handles)
         if other is None and all(handle.module == first.module for handle in handles):
             return
         raise Refusal(
@@ -329,6 +381,18 @@ class PythonFile:
             next_step="Give the module a name of its own, or list the file under `leave`.",
             place=self.module.place(getattr(reference.node, "lineno", 1)),
         )
+
+    @staticmethod
+    def _other_binding(handles: Sequence[_Handle]) -> ast.AST | None:
+        """What else binds the name that these imports bind."""
+        first = handles[0]
+        known = {handle.binding.node for handle in handles}
+        for binding in first.binding.scope.bindings[first.binding.name]:
+            if binding.node in known or binding.kind in ("delete", "bare annotation"):
+                continue
+            if not _binds_same(binding, first.module):
+                return binding.node
+        return None
 
     # `import module`
 
@@ -373,10 +437,7 @@ class PythonFile:
         return ".".join(chain)
 
     def _exchange(self, handle: _Handle, new: ImportedName) -> None:
-        if self.editor.has_plain(handle.site, new):
-            self.editor.remove(handle.site, handle.name)
-        else:
-            self.editor.replace(handle.site, handle.name, new)
+        self.editor.replace(handle.site, handle.name, new)
         self._log(handle.site, f"import {new}")
 
     # How a use is written
@@ -415,6 +476,10 @@ class PythonFile:
     def rewritten(self) -> set[tuple[int, int]]:
         """Spans of uses that are rewritten."""
         return self._spans
+
+
+def _depth(package: str) -> int:
+    return len(package.split(".")) if package else 0
 
 
 def _binds_same(binding: Binding, module: str) -> bool:

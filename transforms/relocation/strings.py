@@ -14,13 +14,25 @@ import tokenize
 from collections.abc import Iterator
 
 from transforms.called import called_name
-from transforms.names import relative_name
+from transforms.names import relative_name, resolve_import
 from transforms.outcome import Edit, Note
 from transforms.relocation.mentions import Mention, Mentions
 from transforms.relocation.python import PythonFile
 from transforms.strings import looked_up_strings, relative_lookups, standing_strings, strings_of
 
-_LOGGERS = frozenset({"getLogger", "get_logger"})
+# Functions whose first argument is the name of a module: one that runs or names a logger, and
+# those that read a package's data, which are called like many another unless dots tell them apart.
+_NAMED_FIRST = frozenset({"getLogger", "get_logger", "find_spec", "run_module", "PackageLoader"})
+_DATA_OF = frozenset(
+    {"files", "open_text", "open_binary", "read_text",
+     "read_binary", "contents", "is_resource", "get_data", "resource_filename", "resource_string",
+     "resource_stream", "resource_exists", "resource_listdir", "find_loader", "get_loader"}
+)  # fmt: skip
+# Keywords of `setup()` whose strings name modules, packages and what they define.
+_PACKAGING = frozenset(
+    {"packages", "py_modules", "package_data", "exclude_package_data", "package_dir",
+     "entry_points", "namespace_packages", "test_suite"}
+)  # fmt: skip
 _ENTRY = re.compile(r"\s*[\w.-]+\s*=\s*\Z")
 # An import in code that stands in a string: what a test runs in a child process.
 _IMPORT = re.compile(r"(?:\A|[\n;])[ \t>]*(?:from|import)[ \t]+\Z")
@@ -80,8 +92,13 @@ class RelocatedStrings:
         for _, lookup in looked_up_strings(self.module.tree):
             yield from _first_literals(lookup.call)
         for node in ast.walk(self.module.tree):
-            if isinstance(node, ast.Call) and called_name(node) in _LOGGERS:
+            if isinstance(node, ast.Call) and called_name(node) in _NAMED_FIRST:
                 yield from _first_literals(node)
+            elif isinstance(node, ast.Call) and called_name(node) in _DATA_OF:
+                yield from (item for item in _first_literals(node) if "." in str(item.value))
+            elif isinstance(node, ast.Call) and called_name(node) == "setup":
+                listed = [item.value for item in node.keywords if item.arg in _PACKAGING]
+                yield from (part for value in listed for part in _strings_in(value))
             elif isinstance(node, (ast.List, ast.Tuple)):
                 for before, after in zip(node.elts, node.elts[1:], strict=False):
                     if isinstance(before, ast.Constant) and before.value == "-m":
@@ -161,32 +178,38 @@ class RelocatedStrings:
             return
         package, after = self.file.document.package, self.file.package
         for node, call in relative_lookups(self.module.tree):
-            written = str(node.value)
-            level = len(written) - len(written.lstrip("."))
-            anchor = call.args[1] if len(call.args) > 1 else None
-            named = {keyword.arg: keyword.value for keyword in call.keywords}
-            anchor = anchor or named.get("package")
-            parts = package.split(".")
-            if level > len(parts):
-                continue
-            base = parts[: len(parts) - (level - 1)]
-            target = ".".join([*base, written.lstrip(".")])
-            new = self.file.targets.renamed(target)
-            if new == target and package == after:
-                continue
-            spelled = relative_name(after, new)
-            own = isinstance(anchor, ast.Name) and anchor.id in ("__package__", "__name__")
-            if not own or spelled is None:
-                self._note(node, f"imports `{target}` by name; it was left alone")
-            elif spelled != written:
-                start, end = self.module.span(node)
-                at = self.module.text.find(written, start, end)
-                if at >= 0:
-                    self._put(at, at + len(written), spelled, "string")
+            anchor = _anchor(call)
+            if isinstance(anchor, ast.Name) and anchor.id in ("__package__", "__name__"):
+                self._relative_lookup(node, package, after)
+            elif isinstance(anchor, ast.Constant) and isinstance(anchor.value, str):
+                self._relative_lookup(node, anchor.value, self.file.targets.renamed(anchor.value))
+            elif (target := _absolute(package, str(node.value))) is not None:
+                if self.file.targets.renamed(target) != target or package != after:
+                    self._note(node, f"imports `{target}` by name; it was left alone")
+
+    def _relative_lookup(self, node: ast.Constant, package: str, after: str) -> None:
+        written = str(node.value)
+        target = _absolute(package, written)
+        if target is None:
+            return
+        spelled = relative_name(after, self.file.targets.renamed(target))
+        if spelled is None:
+            self._note(node, f"imports `{target}` by name; it was left alone")
+        elif spelled != written:
+            start, end = self.module.span(node)
+            at = self.module.text.find(written, start, end)
+            if at >= 0:
+                self._put(at, at + len(written), spelled, "string")
 
     def _note(self, node: ast.expr, why: str) -> None:
         place = self.module.place(node.lineno)
         self.file.notes.append(Note("string", place, f"{why[0].upper()}{why[1:]}."))
+
+
+def _strings_in(value: ast.expr) -> Iterator[ast.Constant]:
+    for part in ast.walk(value):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part
 
 
 def _first_literals(call: ast.Call) -> Iterator[ast.Constant]:
@@ -194,3 +217,15 @@ def _first_literals(call: ast.Call) -> Iterator[ast.Constant]:
     first = call.args[0] if call.args else named.get("target", named.get("name"))
     if isinstance(first, ast.Constant) and isinstance(first.value, str):
         yield first
+
+
+def _anchor(call: ast.Call) -> ast.expr | None:
+    """The package in which a relative name starts."""
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    return call.args[1] if len(call.args) > 1 else named.get("package")
+
+
+def _absolute(package: str, written: str) -> str | None:
+    """What a relative name means in a package; None where it climbs above the top."""
+    name = written.lstrip(".")
+    return resolve_import(package, len(written) - len(name), name) or None

@@ -12,6 +12,7 @@ from transforms.errors import Place, Refusal
 from transforms.names import Names
 from transforms.paths import ModuleName, contained
 from transforms.plan import Plan, Relocation
+from transforms.relocation.shims import moved_to
 from transforms.tree import Tree
 
 _SUFFIXES = (".py", ".pyi")
@@ -87,7 +88,8 @@ def find_targets(plan: Plan, tree: Tree, names: Names) -> Targets:
         targets.modules[whole.old] = whole.new
         if whole.folders is not None:
             targets.modules.update(_folders(whole, whole.folders[0]))
-    _check(targets, plan, tree, {old: whole.line for old, whole in origins.items()})
+    _refuse_rounds(targets, plan)
+    _check(targets, plan, tree, names, {old: whole.line for old, whole in origins.items()})
     return targets
 
 
@@ -124,7 +126,10 @@ class _Finder:
         if "*" not in self.spec.module.text:
             yield self._whole(self.spec.module, self.spec.to)
             return
-        found = list(self._matching())
+        found = list(self._matching(self.spec.module))
+        if not found and any(self._matching(self.spec.to)):
+            raise _applied(f"nothing matches `{self.spec.module}`, and `{self.spec.to}` is there",
+                           self.place)  # fmt: skip
         if not found:
             raise Refusal(
                 "unknown-module",
@@ -136,13 +141,13 @@ class _Finder:
             to = ModuleName(self.spec.to.text.replace("*", part), self.spec.to.is_path)
             yield self._whole(ModuleName(path, is_path=True), to)
 
-    def _matching(self) -> Iterator[tuple[str, str]]:
-        """Modules that fit the pattern, by path, with what the star stands for."""
-        text = self.spec.module.text
-        if not self.spec.module.is_path:
+    def _matching(self, name: ModuleName) -> Iterator[tuple[str, str]]:
+        """Modules that fit a pattern, by path, with what the star stands for."""
+        text = name.text
+        if not name.is_path:
             text = "/".join(text.split(".")) + ".py"
         before, after = (re.escape(side) for side in text.split("*"))
-        start = "" if self.spec.module.is_path else "(?:.*/)?"
+        start = "" if name.is_path else "(?:.*/)?"
         pattern = re.compile(rf"{start}{before}([^/.]+){after}")
         for path in self.tree.entries():
             found = pattern.fullmatch(path)
@@ -151,6 +156,7 @@ class _Finder:
 
     def _whole(self, module: ModuleName, to: ModuleName) -> Whole:
         path = self._path(module, to)
+        self._refuse_shim(path if path in self.tree.entries() else f"{path}/{_INIT}", to)
         if path not in self.tree.entries():  # the folder of a package
             return self._package(path, to)
         if not module.is_path and posixpath.basename(path) == _INIT:
@@ -177,14 +183,14 @@ class _Finder:
             if folder is not None:
                 return folder
             if self._is_there(to):
-                raise Refusal(
-                    "already-applied",
-                    f"The plan was already applied: `{module}` is gone, and `{to}` is there.",
-                    next_step="Nothing is left to do; to see what it did, name the commit before "
-                    "with `--at`.",
-                    place=self.place,
-                ) from None
+                raise _applied(f"`{module}` is gone, and `{to}` is there", self.place) from None
             raise
+
+    def _refuse_shim(self, path: str, to: ModuleName) -> None:
+        """What an earlier run left at the old path is not the module that moves."""
+        there = moved_to(self.tree.read(path)) if path in self.tree.entries() else None
+        if there is not None and there == (self.names.dotted(to.text) if to.is_path else to.text):
+            raise _applied(f"`{path}` stands for `{there}`", self.place)
 
     def _anchor(self, path: str) -> None:
         """Let the root be that of what moves, as for a module that is named by dots."""
@@ -273,7 +279,9 @@ def _without_suffix(path: str) -> str:
     return path[: path.rindex(".")] if path.endswith(_SUFFIXES) else path
 
 
-def _check(targets: Targets, plan: Plan, tree: Tree, lines: Mapping[str, int]) -> None:
+def _check(
+    targets: Targets, plan: Plan, tree: Tree, names: Names, lines: Mapping[str, int]
+) -> None:
     """Refuse what cannot lie where it is sent: taken, hidden, or where machines run things."""
     taken: dict[str, str] = {}
     entries = tree.entries()
@@ -287,7 +295,7 @@ def _check(targets: Targets, plan: Plan, tree: Tree, lines: Mapping[str, int]) -
         if new in taken:
             raise _clash(f"`{taken[new]}` and `{old}` would both become `{new}`", place)
         taken[new] = old
-        if new in entries and new not in targets.paths and not _is_blank(new, tree):
+        if new in entries and new not in targets.paths and not _gives_way(new, old, tree, names):
             raise _clash(f"`{new}` is there already", place)
         twin = folded.get(new.casefold(), new)
         if twin != new:
@@ -295,18 +303,32 @@ def _check(targets: Targets, plan: Plan, tree: Tree, lines: Mapping[str, int]) -
         if old != new:
             _check_beside(new, after, holds, place)
     if all(old == new for old, new in targets.paths.items()):
-        raise Refusal(
-            "already-applied",
-            "Every module of the plan lies where it would move it.",
-            next_step="Nothing is left to do; to see what it did, name the commit before with "
-            "`--at`.",
-            place=plan.place(min(lines.values(), default=1)),
-        )
+        place = plan.place(min(lines.values(), default=1))
+        raise _applied("every module of it lies where it goes", place)
 
 
-def _is_blank(path: str, tree: Tree) -> bool:
-    """An empty `__init__.py` gives way to the module that takes its place."""
-    return posixpath.basename(path) == _INIT and not tree.read(path).strip()
+def _refuse_rounds(targets: Targets, plan: Plan) -> None:
+    """Modules that change places: nothing in the tree would tell whether they have done so."""
+    for whole in targets.wholes:
+        seen, at = [whole.old], whole.new
+        while at in targets.renames and at not in seen:
+            seen.append(at)
+            at = targets.renames[at]
+        if at == whole.old and len(seen) > 1:
+            raise _clash(
+                f"`{'` -> `'.join([*seen, at])}` change places, and applied again the plan would "
+                "undo itself",
+                plan.place(whole.line),
+                "Move them in two plans, one after the other, by way of a third name.",
+            )
+
+
+def _gives_way(path: str, old: str, tree: Tree, names: Names) -> bool:
+    """An empty `__init__.py` makes room, and so does what an earlier move left there for `old`."""
+    data = tree.read(path)
+    return (posixpath.basename(path) == _INIT and not data.strip()) or (
+        moved_to(data) == names.dotted(old)
+    )
 
 
 def _check_beside(new: str, after: Set[str], holds: Set[str], place: Place) -> None:
@@ -321,10 +343,19 @@ def _check_beside(new: str, after: Set[str], holds: Set[str], place: Place) -> N
         raise _clash(f"`{new}` would share its name with a folder of modules", place)
 
 
-def _clash(cause: str, place: Place) -> Refusal:
+def _applied(cause: str, place: Place) -> Refusal:
+    return Refusal(
+        "already-applied",
+        f"The plan was already applied: {cause}.",
+        next_step="Nothing is left to do; to see what it did, name the commit before with `--at`.",
+        place=place,
+    )
+
+
+def _clash(cause: str, place: Place, next_step: str = "") -> Refusal:
     return Refusal(
         "clash",
         f"{cause}.",
-        next_step="Choose another place, or move what is there in the same plan.",
+        next_step=next_step or "Choose another place, or move what is there in the same plan.",
         place=place,
     )

@@ -10,16 +10,19 @@ import __future__
 import re
 import sys
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from posixpath import normpath
 from typing import Protocol
 
-from verify.certificate.conserve import Comment, Place, Shapes, pair
+from verify.certificate.along import Along
+from verify.certificate.comments import Comments
+from verify.certificate.conserve import pair
 from verify.certificate.judge import Judge
 from verify.certificate.names import PATH, as_bytes, named
 from verify.certificate.order import Order, cycles
+from verify.certificate.pieces import Shapes
 from verify.certificate.reach import Reach
 from verify.certificate.resolve import Side
 from verify.certificate.source import (
@@ -27,7 +30,6 @@ from verify.certificate.source import (
     OpaqueError,
     Source,
     is_python,
-    only_imports,
     parse,
     stem_of,
 )
@@ -111,6 +113,7 @@ class Certificate:
     observables: tuple[Observable, ...]
     unknowns: tuple[Unknown, ...]
     counts: Mapping[str, int]
+    relocated: tuple[tuple[str, str], ...] = ()  # modules that moved whole: old path and new
 
     @property
     def relaid(self) -> int:
@@ -152,6 +155,7 @@ class Findings:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self.relocated: set[tuple[str, str]] = set()
         self._residuals: set[Residual] = set()
         self._observables: set[Observable] = set()
         self._unknowns: set[Unknown] = set()
@@ -174,6 +178,12 @@ class Findings:
     def observe(self, path: str, line: int, kind: str, what: str) -> None:
         """Note an observable."""
         self._observables.add(Observable(path, line, kind, what))
+
+    def goes(self, path: str, new: str) -> None:
+        """Note a file that is no Python and went along with its package."""
+        known = {o for o in self._observables if o.kind == "file" and o.path in {path, new}}
+        self._observables -= known
+        self.observe(new, 1, "along", f"{path} went along with its package")
 
     def unknown(self, path: str, line: int, why: str, needs: tuple[int, int] | None = None) -> None:
         """Note what cannot be judged."""
@@ -201,6 +211,7 @@ class Findings:
             observables=tuple(sorted(self._observables)),
             unknowns=tuple(sorted(self._unknowns, key=lambda u: (u.path, u.line, u.why))),
             counts=dict(sorted(self.counts.items())),
+            relocated=tuple(sorted(self.relocated)),
         )
 
 
@@ -247,7 +258,7 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
     if found.opaque:
         return found.certificate()  # without every changed file, nothing else can be told
     try:
-        _judge(ours, theirs, rest if rest is not None else _Held(shared), found)
+        _judge(ours, theirs, rest if rest is not None else _Held(shared), found, (base, target))
     except RecursionError:
         found.unknown(min((*ours, *theirs)), 1, "a statement nests too deeply")
     return found.certificate()
@@ -284,7 +295,11 @@ def _file(
 
 
 def _judge(
-    ours: Mapping[str, Source], theirs: Mapping[str, Source], rest: Rest, found: Findings
+    ours: Mapping[str, Source],
+    theirs: Mapping[str, Source],
+    rest: Rest,
+    found: Findings,
+    files: tuple[Files, Files],
 ) -> None:
     cache: dict[str, bytes] = {}
 
@@ -309,14 +324,21 @@ def _judge(
     pairing = pair(ours, theirs, shapes)
     parsed: dict[str, Module | OpaqueError] = {}
     base = Side([*unchanged, *ours], ours, read, parsed, lambda path, index: (path, index))
-    target = Side([*unchanged, *theirs], theirs, read, parsed, pairing.key)
+    both = {*rest.paths()}
+    pairing.whole.add_folders(both.union(files[0]), both.union(files[1]))
+    called = pairing.whole.called
+    target = Side([*unchanged, *theirs], theirs, read, parsed, pairing.key, called)
+    pairing.whole.roots = base.starts
+    found.relocated.update((old, new) for new, old in pairing.whole.paths.items())
     judge = Judge(base, target, pairing, shapes, found)
     judge.run()
     for module in judge.new.values():
         _futures(judge, module)
     _shadows(base, target, found)
-    _Comments(judge, shapes).run()
-    Order(judge).run()
+    Comments(judge, shapes).run()
+    order = Order(judge)
+    order.run()
+    Along(judge, order, *files).run(rest.paths() if judge.moved else ())
     cycles(judge)
     reach = Reach(judge, unchanged, read, rest.search)
     reach.run()
@@ -338,91 +360,6 @@ def _mentions(reach: Reach, rest: Rest, found: Findings) -> None:
                         found.residual("target", path, number, "reach", what, line)
                     else:
                         found.observe(path, number, "mention", what)
-
-
-class _Comments:
-    """Checks the comments that belong to no statement (`free`), and those at imports."""
-
-    def __init__(self, judge: Judge, shapes: Shapes) -> None:
-        self.judge, self.shapes = judge, shapes
-        alike = [
-            ((old.path, before), (new.path, after))
-            for old, before, new, after in judge.pairs
-            if old.source.units[before].text == new.source.units[after].text
-        ]
-        self.kept = {ours for ours, _ in alike}, {theirs for _, theirs in alike}
-
-    def run(self) -> None:
-        """Report each comment that is lost, new, or at another place."""
-        for at_imports in (False, True):
-            lost, come = (
-                {path: self._listed(m.source, at_imports, kept) for path, m in side.items()}
-                for side, kept in zip((self.judge.old, self.judge.new), self.kept, strict=True)
-            )
-            for path in sorted(lost):
-                self._match(path, lost[path], path, come.get(path, []))
-            for path in sorted(lost):
-                for other in sorted(come):
-                    self._match(path, lost[path], other, come[other])
-                for text, line, _ in lost[path]:
-                    self._note("base", self.judge.old[path], line, f"it is gone: {text}")
-            for path in sorted(come):
-                for comment in come[path]:
-                    if not self._copied(path, comment, at_imports):
-                        why = f"it is new, or stood elsewhere: {comment[0]}"
-                        self._note("target", self.judge.new[path], comment[1], why)
-
-    def _note(self, side: str, module: Module, line: int, why: str) -> None:
-        self.judge.residual(side, module.source, line, "comment", why, [line])
-
-    def _listed(self, source: Source, at_imports: bool, kept: set[Place]) -> list[Comment]:
-        if at_imports:
-            return self.shapes.import_comments(source, kept)
-        return [(text, line, frozenset()) for text, line in source.free]
-
-    def _match(self, path: str, lost: list[Comment], other: str, come: list[Comment]) -> None:
-        """Take out the comments that are the same in two files, at the same place."""
-        twins: dict[str, list[Comment]] = defaultdict(list)
-        for comment in come:
-            twins[comment[0]].append(comment)
-        for comment in list(lost):
-            for twin in twins[comment[0]]:
-                names = comment[2] & twin[2] if comment[2] else not twin[2]
-                if names and (comment[2] or self._placed(path, comment[1], other, twin[1])):
-                    lost.remove(comment)
-                    come.remove(twin)
-                    twins[comment[0]].remove(twin)
-                    break
-
-    def _placed(self, path: str, line: int, other: str, twin: int) -> bool:
-        """Tell whether a comment stands below or above the same statement as before."""
-        kept = [
-            (old.source.units[before].first, new.source.units[after].first)
-            for old, before, new, after in self.judge.pairs
-            if old.path == path and new.path == other
-        ]
-        if not kept:
-            return path == other
-        ours = sorted(kept)
-        theirs = sorted(kept, key=lambda pair: pair[1])
-        one, two = sum(b < line for b, _ in ours), sum(t < twin for _, t in theirs)
-        ends = [None, *ours, None], [None, *theirs, None]
-        return ends[0][one] == ends[1][two] or ends[0][one + 1] == ends[1][two + 1]
-
-    def _copied(self, path: str, comment: Comment, at_imports: bool) -> bool:
-        """Allow the comments at imports, and a file's header, to be copied along with code."""
-        text, line, names = comment
-        for origin in sorted(self.judge.sources[path]):
-            source = self.judge.old[origin].source
-            first = next((u.first for u in source.units if not only_imports(u.node)), 1 << 30)
-            for known, place, others in self._listed(source, at_imports, set()):
-                fits = (
-                    names & others if at_imports else place < first and path not in self.judge.old
-                )
-                if known == text and fits:
-                    self.judge.found.move("copies", "comment", origin, place, path, line)
-                    return True
-        return False
 
 
 def _futures(judge: Judge, new: Module) -> None:

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from verify.certificate.conserve import (
-    Chains,
-    Pairing,
-    Piece,
-    Place,
-    Shapes,
-    differences,
-    folded,
-    name_of,
-    symbols,
-    unlike,
-)
+from verify.certificate.conserve import Pairing, name_of, symbols
+from verify.certificate.imports import Imports
+from verify.certificate.meaning import Look, What
 from verify.certificate.names import (
     HARMLESS,
     HINT,
     NOW,
     Facts,
-    LocalImport,
     Ref,
     facts,
     immutable,
@@ -33,8 +23,18 @@ from verify.certificate.names import (
     logger_name,
     words,
 )
-from verify.certificate.resolve import CHECKING, Look, Side
-from verify.certificate.source import Import, Module, Source, Unit, is_text
+from verify.certificate.pieces import (
+    Chains,
+    Piece,
+    Place,
+    Shapes,
+    differences,
+    folded,
+    unlike,
+)
+from verify.certificate.place import judge_place
+from verify.certificate.resolve import CHECKING, Side
+from verify.certificate.source import Module, Source, Unit, is_text
 
 if TYPE_CHECKING:
     from verify.certificate import Findings
@@ -47,23 +47,8 @@ _FRAMES = re.compile(
 )
 _NAMESPACES = {"globals", "vars", "dir", "locals"}
 _SHARED = re.compile(r"logging\.getLogger|typing(_extensions)?\.(TypeVar|ParamSpec|TypeVarTuple)")
+_QUOTED = re.compile("[a-zA-Z]{0,2}[\"']")
 _WHY = {"changed": "was changed", "removed": "is gone", "added": "is new"}
-
-
-class Entry(NamedTuple):
-    """What one import brings to a module."""
-
-    name: str
-    what: object
-    guards: object
-    typing: bool  # only a type checker runs it
-    loaded: str | None  # all that `import a.b` loads
-
-    def serves(self, ref: Ref) -> bool:
-        """Tell whether a reference needs this import: `a.b.c` needs `import a.b`."""
-        whole = ".".join((ref.name, *ref.attrs, ""))
-        plain = self.loaded is None or self.name != self.loaded.partition(".")[0]
-        return plain or whole.startswith(f"{self.loaded}.")
 
 
 class Judge:
@@ -83,9 +68,15 @@ class Judge:
         self.sources: dict[str, set[str]] = defaultdict(set)  # where a file's statements were
         for old, _, new, _ in self.pairs:
             self.sources[new.path].add(old.path)
+        self.whole = pairing.whole
+        self.moved = {self.old[old]: self.new[new] for new, old in self.whole.paths.items()}
+        for old_module, new_module in self.moved.items():
+            self.sources[new_module.path].add(old_module.path)
         self._facts: dict[tuple[int, int, bool], Facts] = {}
         self._edits: dict[Place, list[set[int]]] = {}  # lines that an edit changed, by side
         self._differing: dict[tuple[str, str], frozenset[str]] = {}
+        self.gone = set(self.whole.called.values())
+        self.imports = Imports(self)
         self.frozen: set[tuple[Place, str]] = set()  # read anew each time before, or once
 
     def run(self) -> None:
@@ -104,7 +95,11 @@ class Judge:
             self._copy(self.old[ours[0]], ours[1], self.new[theirs[0]], theirs[1])
         fresh = {module.stem: module for module in self.new.values()}
         for stem in sorted({*self.stems, *fresh}):
-            self._imports(self.stems.get(stem), fresh.get(stem))
+            had, has = self.stems.get(stem), fresh.get(stem)
+            if has is not None and has.path in self.whole.paths:
+                self.imports.compare(self.old[self.whole.paths[has.path]], has)
+            elif has is not None or had not in self.moved:
+                self.imports.compare(had, has)
 
     # --- what others ask as well ---
 
@@ -171,9 +166,12 @@ class Judge:
             self._edited(old, before, new, after)
         elif before.text != after.text:
             self.found.counts["relaid"] += 1
-        if is_text(after.node) and (moved or before.index != after.index):
+        whole = self.moved.get(old) is new
+        if is_text(after.node) and ((moved and not whole) or before.index != after.index):
             if 0 in {before.index, after.index}:
                 self.found.observe(new.path, after.first, "docstring", "a module's docstring moved")
+        if whole:
+            judge_place(self, old, new, after)
         if moved:
             self._moved(old, before, new, after)
         elif before.text == after.text and not words(before.text) & self.differing(old, new):
@@ -186,30 +184,38 @@ class Judge:
                 self.residual("target", new.source, after.first, "binding", why)
         self._references(old, before, new, after, deep=True)
         if "import" in before.text or "import" in after.text:
-            self._local_imports(old, before, new, after)
+            self.imports.compare_local(old, before, new, after)
 
     def _moved(self, old: Module, before: Unit, new: Module, after: Unit) -> None:
         symbol = name_of(after) or type(after.node).__name__
         self.found.move("moved", symbol, old.path, before.first, new.path, after.first)
-        if hasattr(after.node, "decorator_list"):
+        if hasattr(after.node, "decorator_list") and old.stem != new.stem:
             text = f"{symbol}.__module__ names its new module, and so do pickles of it"
             self.found.observe(new.path, after.first, "module", text)
             for name in map(last_name, after.node.decorator_list):
                 if not HARMLESS.fullmatch(name):
                     text = f"{symbol} is now handed to `{name}` from its new module"
                     self.found.observe(new.path, after.first, "registry", text)
-        theirs = self.facts(new, after)
+        self._sensitive(old, new, after)
+
+    def _sensitive(self, old: Module, new: Module, after: Unit) -> None:
+        """Report what a moved statement learns of the place where it stands."""
+        theirs, whole = self.facts(new, after), self.moved.get(old) is new
         for ref in theirs.refs:
             for what, rest in self.target.resolve(new, ref).whats:
                 dotted = ".".join([str(what[1]), *rest])
+                if whole and dotted.partition(".")[0] == "builtins":
+                    continue  # its names went along
                 if what[0] in {"ext", "def"} and _FRAMES.match(dotted):
                     why = f"{'.'.join((ref.name, *ref.attrs))} sees where it stands"
                     self.residual("target", new.source, ref.line, "sensitive", why)
         for maker, call, when in theirs.calls:
             name = last_name(call)
-            if logger_name(maker, call) is not None:
+            if logger_name(maker, call) is not None and old.stem != new.stem:
                 text = "a logger is named after its new module"
                 self.found.observe(new.path, call.lineno, "logger", text)
+            elif whole:
+                continue
             elif maker and not maker.attrs and name in _NAMESPACES and not call.args:
                 if name == "globals" or when == NOW:
                     why = f"{name}() sees where it stands"
@@ -260,9 +266,10 @@ class Judge:
         ours, theirs = self._chains(self.base, old, before), self._chains(self.target, new, after)
 
         def same(left: Piece, right: Piece) -> bool:
+            prose = right.node is not None and is_text(right.node)
             one, other = list(folded(left, ours)), list(folded(right, theirs))
             return len(one) == len(other) and all(
-                a == b or (isinstance(a, str) and isinstance(b, str) and self._string(a, b))
+                a == b or (isinstance(a, str) and isinstance(b, str) and self._string(a, b, prose))
                 for a, b in zip(one, other, strict=True)
             )
 
@@ -282,15 +289,24 @@ class Judge:
             limit = unit.index if ref.when == NOW else None
             meaning = side.resolve(module, ref, limit=limit, deep=True)
             rest = {len(rest) for _, rest in meaning.whats}
-            if {what[0] for what, _ in meaning.whats} == {"def"} and len(rest) == 1:
+            known = all(what[0] == "def" or self.went(what) for what, _ in meaning.whats)
+            if known and len(rest) == 1:
                 names = (ref.name, *ref.attrs[: len(ref.attrs) - rest.pop()])
                 start = module.source.offset(ref.line, ref.column)
                 chain = tuple(".".join(names).replace(".", " . ").split())
                 found[start] = (chain, frozenset(what for what, _ in meaning.whats))
         return found
 
-    def _string(self, one: str, other: str) -> bool:
-        """Tell whether two string tokens differ only in the paths of moved symbols."""
+    def went(self, what: What) -> bool:
+        """Tell whether a meaning is a module that moved whole."""
+        return what[0] == "mod" and what[1] in self.gone
+
+    def _string(self, one: str, other: str, prose: bool) -> bool:
+        """Tell whether two strings, or comments, differ only in the paths of what moved."""
+        comment = one.lstrip("\n").startswith("#")
+        if comment or _QUOTED.match(one):
+            if self.whole.same(one, other, prose=prose or comment):
+                return True
         if one[:1] not in {'"', "'"} or _DOTTED.sub("", one) != _DOTTED.sub("", other):
             return False
         for a, b in zip(_DOTTED.findall(one), _DOTTED.findall(other), strict=True):
@@ -326,7 +342,7 @@ class Judge:
     def _forbidden(self, old: Module, before: int, new: Module, after: Unit) -> str | None:
         """Say why a statement may not be copied, or None."""
         stays = any((o, i) == (old, before) and n.path == o.path for o, i, n, _ in self.pairs)
-        if old.path == new.path:
+        if old.path == new.path or self.moved.get(old) is new:
             return "this statement stands here twice"
         if old.path not in self.sources[new.path] or not (stays or old.path not in self.new):
             return "a copy, but not of what stayed where the code beside it came from"
@@ -378,123 +394,3 @@ class Judge:
                     if what[0] != "def" or what[1] not in moved:
                         return False
         return True
-
-    # --- imports ---
-
-    def _entries(self, side: Side, module: Module | None) -> Iterator[tuple[Entry, Import]]:
-        for site, item in module.imports() if module else ():
-            if item.module == "__future__" or module is None:
-                continue
-            guards = side.guards(module, site.unit, site.guards, hint=False)
-            typing = guards is None
-            if typing:
-                guards = side.guards(module, site.unit, site.guards, hint=True)
-            what: object = side.follow(module, item, Look(hint=True)).whats
-            if item.member == "*":
-                what = tuple(side.find(module.path, item.level, item.module)) or item.module
-            loaded = item.module if item.member is None else None
-            yield Entry(item.name, what, guards, typing, loaded), item
-
-    def _imports(self, old: Module | None, new: Module | None) -> None:
-        """Judge the imports of a module by what they bring."""
-        ours, theirs = list(self._entries(self.base, old)), list(self._entries(self.target, new))
-        gone, come = Counter(e for e, _ in ours), Counter(e for e, _ in theirs)
-        present = come.copy()
-        gone, come = gone - come, come - gone
-        homes = [self.old[path] for path in self.sources[new.path]] if new else []
-        homes += [old] if old and old not in homes else []
-        known = {e.guards for home in homes for e, _ in self._entries(self.base, home)}
-        for one in sorted(gone, key=repr):  # spelled otherwise, yet it brings the same
-            for other in sorted(come, key=repr):
-                if one.name == other.name != "*" and one[2:] == other[2:] and old and new:
-                    if self.same(old, new, one.name, hint=True):
-                        both = min(gone[one], come[other])
-                        gone[one] -= both
-                        come[other] -= both
-        for entry, item in ours:
-            if gone[entry] > 0 and old:
-                gone[entry] -= 1
-                if not self._leaves(old, new, entry):
-                    self._import("base", old, item, "is gone, yet nothing used it")
-        for entry, item in reversed(theirs):
-            if come[entry] > 0 and new:
-                come[entry] -= 1
-                present[entry] -= 1
-                needless = self._needless(old, new, entry)
-                if entry.guards and entry.guards not in known:
-                    needless = "is on a condition that is new"
-                if present[entry] > 0 or needless:
-                    self._import("target", new, item, needless or "is there twice")
-
-    def _import(self, side: str, module: Module, item: Import, why: str) -> None:
-        said = f"`{item.spelled}` {why}"
-        self.residual(side, module.source, item.line, "import", said, [item.line])
-
-    def _leaves(self, old: Module, new: Module | None, entry: Entry) -> bool:
-        """Tell whether an import may go: something used it, or its name is still the same."""
-        used = any(entry.serves(ref) for _, ref in self.uses(old, entry.name))
-        if used or entry.name in (old.listed() or ()):
-            return True
-        if new is None or entry.loaded is not None or entry.name not in new.names:
-            return False
-        return self.same(old, new, entry.name, hint=entry.typing)
-
-    def _needless(self, old: Module | None, new: Module, entry: Entry) -> str | None:
-        """Say why an import should not have come, or None."""
-        name = entry.name
-        if name == "*":
-            return "is new, and nobody can tell what it brings"
-        known = old is not None and name in old.names and entry.loaded is None
-        if known and old is not None and self.same(old, new, name, hint=entry.typing):
-            return None  # the name was there, and still is
-        uses = [(unit, ref) for unit, ref in self.uses(new, name) if entry.serves(ref)]
-        if not uses:
-            wanted = name in (new.listed() or ()) or self._handed_on(new, name)
-            return None if wanted else "is new, and nothing here uses it"
-        ran = entry.typing or any(ref.when != HINT for _, ref in uses)
-        for unit, _ in uses:
-            origin = self.pairing.key(new.path, unit.index)
-            home = self.old.get(origin[0])
-            ran |= home is None or self.base.lookup(home, name).sure
-        return None if ran else "was only for annotations, and now it runs"
-
-    def _handed_on(self, new: Module, name: str) -> bool:
-        """Tell whether another changed module takes a name from this one."""
-        for module in self.new.values():
-            for unit in module.source.units if module is not new else ():
-                for item in self.facts(module, unit).imports if name in words(unit.text) else ():
-                    if item.member == name:
-                        if new.stem in self.target.find(module.path, item.level, item.module):
-                            return True
-        return False
-
-    def _local_imports(self, old: Module, before: Unit, new: Module, after: Unit) -> None:
-        """Judge the imports within functions."""
-        ours, theirs = self.facts(old, before), self.facts(new, after)
-        for deep in (False, True):
-            one = {_local(self.base, old, item, deep): item for item in ours.locals}
-            other = {_local(self.target, new, item, deep): item for item in theirs.locals}
-            if one.keys() == other.keys():
-                return
-        for entry in sorted(one.keys() - other.keys(), key=repr):
-            item = one[entry].imported
-            if (one[entry].scope, item.name) not in ours.used:
-                self._import("base", old, item, "is gone, yet nothing used it")
-            elif one[entry].guards and not any(entry[:2] == e[:2] for e in other):
-                self._import("base", old, item, "is gone, which stood on a condition")
-        for entry in sorted(other.keys() - one.keys(), key=repr):
-            item = other[entry].imported
-            lines = [ref.line for ref in theirs.refs if ref.local and item in ref.local]
-            if any(entry[:2] == e[:2] and entry[3] != e[3] for e in one):
-                self._import("target", new, item, "is on another condition")
-            elif (other[entry].scope, item.name) not in theirs.used:
-                self._import("target", new, item, "is new, and nothing here uses it")
-            elif other[entry].guards or min(lines, default=0) <= item.line:
-                self._import("target", new, item, "may come too late for its uses")
-
-
-def _local(side: Side, module: Module, item: LocalImport, deep: bool) -> tuple[object, ...]:
-    guards = tuple((g.branch, *(ast.dump(t) for t in g.tests)) for g in item.guards)
-    loaded = item.imported.module if item.imported.member is None else None
-    what = side.follow(module, item.imported, Look(hint=True, deep=deep)).whats
-    return (item.scope, item.imported.name, item.spot, guards, loaded, what)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from verify.certificate.conserve import Place
 from verify.certificate.judge import Judge
+from verify.certificate.meaning import Look
 from verify.certificate.names import HARMLESS, HINT, NOW, arguments, last_name
-from verify.certificate.resolve import Look, Side
+from verify.certificate.pieces import Place
+from verify.certificate.resolve import Side
 from verify.certificate.source import (
     FUNCTIONS,
     IMPORTS,
@@ -54,6 +55,7 @@ class Order:
         self.new = {module.stem: module for module in judge.new.values()}
         self._active: dict[tuple[Side, str, int], bool] = {}
         self._touched: dict[Place, frozenset[object]] = {}
+        self._imports: dict[tuple[Side, str], dict[int, list[tuple[Import, list[str]]]]] = {}
 
     def run(self) -> None:
         """Compare what loading the changed modules did, and does now."""
@@ -62,7 +64,7 @@ class Order:
             faults |= {fault[2:] for fault in _Run(self, self.judge.base, self.old, stem).faults}
         for stem in self.new:
             for module, line, *what in _Run(self, self.judge.target, self.new, stem).faults:
-                if tuple(what) not in faults:
+                if (self.judge.target.called(what[0]), what[1]) not in faults:
                     why = f"{what[1]} is not bound yet: {what[0].replace('/', '.')} is being loaded"
                     self.judge.residual("target", self.new[module].source, line, "cycle", why)
         for new in self.judge.new.values():
@@ -96,6 +98,17 @@ class Order:
                     why = f"`{item.spelled}` loads what was not loaded here before"
                     self.judge.residual("target", new.source, item.line, "import", why, [item.line])
 
+    def imports(self, side: Side, module: Module) -> Mapping[int, list[tuple[Import, list[str]]]]:
+        """List what loading a module imports, by statement, with the modules that it may name."""
+        place = side, module.path
+        if place not in self._imports:
+            found = self._imports[place] = defaultdict(list)
+            for site, item in module.imports():
+                if side.guards(module, site.unit, site.guards, hint=False) is not None:
+                    stems = side.find(module.path, item.level, item.module)
+                    found[site.unit].append((item, stems))
+        return self._imports[place]
+
     def _note(self, new: Module, index: int, why: str) -> None:
         line = new.source.units[index].first
         self.judge.residual("target", new.source, line, "order", why)
@@ -111,8 +124,7 @@ class Order:
             if module is old
         }
         acting = {place for place in kept if self.acts(base, old, old.source.units[place[1]])}
-        entries = [old.stem] if old.stem in self.new else self._importers(old.stem)
-        for entry in entries if acting else ():
+        for entry in self._entries(old) if acting else ():
             done: list[Place] = []
             top = (old.path, -1)
             now = _Run(self, self.judge.target, self.new, entry)
@@ -133,7 +145,21 @@ class Order:
                     if not self._defines(old.source.units[place[1]].node):
                         why = f"the import of {name} stood on the other side of this"
                         self._note(*kept[place], why)
-        for place in sorted(acting):
+        self._gained(old, acting, kept)
+
+    def _entries(self, old: Module) -> list[str]:
+        """List what a module's effects are looked for from: itself, or else what imported it."""
+        entries = [old.stem] if old.stem in self.new else self._importers(old.stem)
+        if old in self.judge.moved:
+            entries = [self.judge.moved[old].stem, *(e for e in entries if e != old.stem)]
+        return entries
+
+    def _gained(
+        self, old: Module, acting: set[Place], kept: dict[Place, tuple[Module, int]]
+    ) -> None:
+        """Check that no module that was there has got an effect of another one."""
+        base = self.judge.base
+        for place in sorted(acting) if old not in self.judge.moved else ():
             new, after = kept[place]
             if new.path != old.path and new.stem in self.old:
                 known = place in _Run(self, base, self.old, new.stem).trace
@@ -204,7 +230,11 @@ class Order:
             other
             for other, module in self.old.items()
             if other in self.new
-            and any(stem in base.find(module.path, i.level, i.module) for _, i in module.imports())
+            and any(
+                stem in base.find(module.path, item.level, item.module)
+                for site, item in module.imports()
+                if base.guards(module, site.unit, site.guards, hint=False) is not None
+            )
         ]
 
     def acts(self, side: Side, module: Module, unit: Unit) -> bool:
@@ -390,21 +420,17 @@ class _Run:
                 self._execute(self.modules[part])
 
     def _execute(self, module: Module) -> None:
-        items: dict[int, list[Import]] = defaultdict(list)
-        for site, item in module.imports():
-            if self.side.guards(module, site.unit, site.guards, hint=False) is not None:
-                items[site.unit].append(item)
+        items = self.order.imports(self.side, module)
         for unit in module.source.units:
             self._reached[module.stem] = unit.index
-            for item in items[unit.index]:
-                self._take(module, item)
+            for item, stems in items.get(unit.index, ()):
+                self._take(module, item, stems)
             place = self.side.key(module, unit.index)
             self._ran.setdefault(place, len(self.trace))
             self.trace.append(place)
         self._reached[module.stem] = float("inf")
 
-    def _take(self, module: Module, item: Import) -> None:
-        stems = self.side.find(module.path, item.level, item.module)
+    def _take(self, module: Module, item: Import, stems: list[str]) -> None:
         for name in stems if item.level else [item.module]:
             if not any(stem in self.modules for stem in stems):
                 self._outside.setdefault(name, len(self.trace))
@@ -429,6 +455,7 @@ def cycles(judge: Judge) -> None:
             flow[stem][old.stem] += 1
     fresh = {module.stem for module in judge.new.values()}
     home = {s: min(c, key=lambda o: (-c[o], o)) for s, c in flow.items() if s in fresh}
+    home.update({new.stem: old.stem for old, new in judge.moved.items() if new.stem != old.stem})
     known = {(m.stem, stem) for m in judge.old.values() for stem, _ in judge.base.edges(m)}
     for module in judge.new.values():
         for stem, line in sorted(judge.target.edges(module)):

@@ -6,13 +6,14 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from posixpath import dirname
 from unicodedata import is_normalized, normalize
 
+from verify.certificate.dynamic import ATTRIBUTES, SUSPECT, hidden
 from verify.certificate.judge import Judge
+from verify.certificate.meaning import Look
 from verify.certificate.names import (
-    NOW,
     PATH,
-    Facts,
     all_words,
     arguments,
     as_bytes,
@@ -21,7 +22,7 @@ from verify.certificate.names import (
     named,
     words,
 )
-from verify.certificate.resolve import Look, Side
+from verify.certificate.resolve import Side
 from verify.certificate.source import (
     FUNCTIONS,
     Module,
@@ -59,10 +60,6 @@ _CODINGS = (b"tf-7", b"tf_7", b"tf7", b"TF-7", b"unicode_escape", b"unicode-esca
 _LOADS = {"import_module", "__import__", "run_module"}
 _PATCHES = {"setattr", "delattr", "object", "patch", "setitem"}
 
-_LOADERS = {"builtins.__import__", "importlib.import_module", "pkgutil.resolve_name"}
-_ATTRIBUTES = {"globals", "vars", "getattr", "setattr", "delattr"}
-_SUSPECT = {"exec", "eval", "__import__", "import_module", "resolve_name", *_ATTRIBUTES}
-
 
 def _imports_in(text: str) -> list[tuple[frozenset[str], frozenset[str], bool]] | None:
     """List what may be imports: the words before and after the keyword, and if a star is there.
@@ -94,6 +91,7 @@ class Reach:
         self.fresh = {module.stem: module for module in judge.new.values()}
         self.lost: dict[str, set[str]] = defaultdict(set)  # by module: gone or something else now
         self.gained: dict[str, set[str]] = defaultdict(set)  # what a star import brings as well now
+        self.settled: set[str] = set()  # modules that moved with every name that they had
         self.watched: dict[str, set[str]] = defaultdict(set)  # what moved code read there or is
 
     def run(self) -> None:
@@ -119,31 +117,45 @@ class Reach:
                 names = {r.name for r in refs if not r.local and r.name in old.names}
                 self.watched[old.stem] |= names | {s.name for s in old.in_unit(before)}
                 self._pytest(old, before, new)
+        whole = {path for pair in self.judge.whole.paths.items() for path in pair}
         for (path, _), name in self.judge.frozen:
             self.watched[stem_of(path)].add(name)
-        self.stirred = moved | (self.judge.old.keys() ^ self.judge.new.keys())
+        self.stirred = (moved | (self.judge.old.keys() ^ self.judge.new.keys())) - whole
+        for old, new in self.judge.moved.items():
+            if self.judge.differing(old, new):
+                self.stirred |= {old.path, new.path}
+            else:
+                self.settled |= {old.stem, new.stem}
         for old in self.judge.old.values():
-            twin = self.fresh.get(old.stem)
-            differing = frozenset(old.names) if twin is None else self.judge.differing(old, twin)
-            for name in differing:
-                if self.base.lookup(old, name).sure or self.base.exists(f"{old.stem}/{name}"):
-                    if twin is None or not self.judge.same(old, twin, name, hint=False):
-                        self.lost[old.stem].add(name)
-                elif twin is not None and name in (self.target.exported(old.stem) or {name}):
-                    self.gained[old.stem].add(name)
-            if differing:
-                self.stirred.add(old.path)
-            if not self.target.exists(old.stem):
-                parent, _, tail = old.stem.rpartition("/")
-                self.lost[parent].add(tail)
+            self._compare(old)
+
+    def _compare(self, old: Module) -> None:
+        """Find the names that a module lost, or that a star import of it brings as well now."""
+        twin = self.fresh.get(old.stem)
+        differing = frozenset(old.names) if twin is None else self.judge.differing(old, twin)
+        hint = twin is not None and self.target.is_left(twin)
+        for name in differing:
+            if self.base.lookup(old, name).sure or self.base.exists(f"{old.stem}/{name}"):
+                if twin is None or not self.judge.same(old, twin, name, hint=hint):
+                    self.lost[old.stem].add(name)
+            elif twin is not None and name in (self.target.exported(old.stem) or {name}):
+                self.gained[old.stem].add(name)
+        if differing and old not in self.judge.moved:
+            self.stirred.add(old.path)
+        if not self.target.exists(old.stem):
+            parent, _, tail = old.stem.rpartition("/")
+            self.lost[parent].add(tail)
 
     def _pytest(self, old: Module, before: int, new: Module) -> None:
         """Report what pytest finds by its place: a fixture, a test, a parameter's fixture."""
         twin = self.judge.new.get(old.path)
         for site in old.in_unit(before) if _collects(old.path) else ():
             kept = twin is not None and self.judge.same(old, twin, site.name, hint=False)
-            placed = _is_fixture(old, site.name) or site.name.startswith("pytest_")
-            lost = placed and not _sees(old.path, new.path)
+            hook = site.name.startswith("pytest_")
+            folders = self.judge.whole.folders
+            along = not hook and folders.get(dirname(new.path), "") == dirname(old.path)
+            placed = hook or _is_fixture(old, site.name)
+            lost = placed and not along and not _sees(old.path, new.path)
             lost |= site.name.lower().startswith("test") and not _collects(new.path)
             if lost and not kept:
                 why = f"pytest no longer finds {site.name} where it did"
@@ -243,9 +255,12 @@ class Reach:
             lost = self.lost.get(stem, set())
             if ((not stem or stem in inside) and found & lost) or (tail in found and runs):
                 return True
+            beside = path.startswith(f"{parent}/") or self.base.starts(parent)
+            home = parent.rpartition("/")[2]
             for above, below, star in imports:
                 named = tail in above or stem in inside
-                if tail in below or (named and (star or below & lost)):
+                taken = tail in below and (beside or home in above or home in below)
+                if taken or (named and (star or below & lost)):
                     return True
             names = lost | self.watched.get(stem, set())
             spelled = rf"([\"'.])\s*{re.escape(tail)}\b(?!\s+import\b)(?:\s*[.:]\s*(\w+))?"
@@ -297,7 +312,8 @@ class Reach:
         tails = {stem.rpartition("/")[2] for stem in names}
         # What was only read there is reached through the module: by a name of it, or its path.
         wanted = {name for name in module.names if self._leads(side, module, name, names)}
-        wanted = wanted.union(*(self.lost.get(stem, ()) for stem in names))
+        # Of a module that is gone, nothing is reached but through its name.
+        wanted = wanted.union(*(self.lost.get(stem, ()) for stem in names.keys() - self.settled))
         path = re.compile(rf"[.\"'}}:\\]\s*(?:{'|'.join(map(re.escape, sorted(tails)))})\b")
         for unit in module.source.units:
             if not _may_use(unit, wanted, tails, path):
@@ -327,7 +343,11 @@ class Reach:
     def _leads(side: Side, module: Module, name: str, stems: Mapping[str, object]) -> bool:
         """Tell whether a name of a file may be one of these modules."""
         looks = (side.lookup(module, name, Look(hint)).whats for hint in (False, True))
-        return any(what[0] == "mod" and what[1] in stems for whats in looks for what, _ in whats)
+        return any(
+            what[0] == "mod" and side.place(what[1]) in stems
+            for whats in looks
+            for what, _ in whats
+        )
 
     @staticmethod
     def _names(module: Module, call: ast.Call) -> list[str]:
@@ -398,20 +418,33 @@ class Reach:
         """Note dynamic code: all of it, or what has to do with the modules `named`."""
         side = self.target if module in self.judge.new.values() else self.base
         spelled = {stem.rpartition("/")[2] for stem in named or ()}
-        suspects = _SUSPECT | {i.name for _, i in module.imports() if i.member in _SUSPECT}
+        suspects = SUSPECT | {i.name for _, i in module.imports() if i.member in SUSPECT}
         units = [unit for unit in module.source.units if words(unit.text) & suspects]
-        lost = {name for stem in named or () for name in self.lost.get(stem, ())}
-        runs = [unit for unit in units if not words(unit.text) & suspects <= _ATTRIBUTES]
+        runs = [unit for unit in units if not words(unit.text) & suspects <= ATTRIBUTES]
         said = self._said(module) if named and runs else frozenset()
-        told = bool(said & spelled and said & lost)
+        told = bool(said) and self._told(said, named or set())
         for _, item in module.imports() if named and units else ():
             if any(what[0] == "mod" for what, _ in side.follow(module, item).whats):
                 spelled.add(item.name)
         for unit in units:
             if named is None or told or words(unit.text) & spelled:
                 found = self.judge.facts(module, unit)
-                for line, why in _hidden(side, module, found, named, told):
+                for line, why in hidden(side, module, found, named, told, self.settled):
                     self.found.unknown(module.path, line, why)
+
+    def _told(self, said: frozenset[str], named: set[str]) -> bool:
+        """Tell whether a file's strings may speak of what these modules lost.
+
+        A module that is gone with all its names is spoken of by its whole name.
+        """
+        there = named - self.settled
+        lost = {name for stem in there for name in self.lost.get(stem, ())}
+        if said & lost and said & {stem.rpartition("/")[2] for stem in there}:
+            return True
+        return any(
+            said.issuperset(stem.split("/")) and said & self.lost.get(stem, set())
+            for stem in named & self.settled
+        )
 
     def _dynamic(self, module: Module) -> None:
         """Refuse to judge a changed module that reaches names no one can list.
@@ -461,40 +494,3 @@ def _sees(path: str, home: str) -> bool:
     """Tell whether the tests of one file get the fixtures of another."""
     folder = home.removesuffix("conftest.py")
     return path == home or (folder != home and path.startswith(folder))
-
-
-def _hidden(
-    side: Side, module: Module, found: Facts, named: set[str] | None, told: bool
-) -> Iterator[tuple[int, str]]:
-    """List the dynamic code of a statement: all, or what has to do with the modules `named`.
-
-    `told` says that the file's strings speak of what these modules lost.
-    """
-    tails = {stem.rpartition("/")[2] for stem in named or ()}
-    calls = {id(call.func): call for _, call, _ in found.calls}
-    for ref in found.refs:
-        dotted = ""
-        for what, rest in side.resolve(module, ref).whats:
-            if what[0] in {"builtin", "ext"}:
-                dotted = "builtins." * (what[0] == "builtin") + ".".join((what[1], *rest))
-        home, _, last = dotted.rpartition(".")
-        call = calls.get(id(ref.node))
-        if last not in _SUSPECT:
-            continue
-        strings = (n.value for n in ast.walk(call or ref.node) if isinstance(n, ast.Constant))
-        about = named is None or any(isinstance(s, str) and words(s) & tails for s in strings)
-        plain = [isinstance(argument, ast.Constant) for argument in call.args] if call else []
-        if dotted in {"builtins.exec", "builtins.eval"} and (about or told):
-            yield ref.line, f"`{last}` runs code that no one can see"
-        elif dotted in _LOADERS and plain[:1] != [True] and (about or told):
-            yield ref.line, f"`{last}` loads a module that no one can name"
-        elif home != "builtins":
-            continue
-        elif last in {"globals", "vars"} and not plain and named is None:
-            if last == "globals" or (call and ref.when == NOW):
-                yield ref.line, f"`{last}()` reaches any name of the module"
-        elif last in {"getattr", "setattr", "delattr", "vars"} and plain[1:2] != [True] and call:
-            refs = [r for r in found.refs if call.args and r.node is call.args[0]]
-            stems = {stem for r in refs for stem in side.modules(module, r)}
-            if stems if named is None else stems & named:
-                yield ref.line, f"`{last}` reaches any name of a module"

@@ -11,8 +11,18 @@ import builtins
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from verify.certificate.meaning import (
+    RUN,
+    Alternative,
+    Key,
+    Look,
+    Meaning,
+    distinct,
+    either,
+    one,
+)
 from verify.certificate.names import HINT, Ref
 from verify.certificate.source import (
     Guard,
@@ -25,102 +35,27 @@ from verify.certificate.source import (
     parse,
     stem_of,
 )
+from verify.certificate.whole import LEFT
 
-Key = tuple[str, int]  # a statement: its path in the base (or `+path` if only the target has it)
-What = tuple[Any, ...]  # ("def", key, name, ordinal), ("mod", stem), ("ext", dotted), ...
 _Seen = frozenset[tuple[str, str]]
 _BUILTINS = frozenset(dir(builtins))
 _SPECIAL = {
     *("__name__", "__file__", "__package__", "__spec__", "__path__", "__loader__", "__doc__"),
     *("__dict__", "__annotations__", "__builtins__", "__cached__", "__module__"),
 }
+# Of these, what a module has wherever it stands; `__file__` is looked at where it is used.
+_GOES_ALONG = {"__path__", "__dict__", "__annotations__", "__builtins__", "__file__"}
 CHECKING = {"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"}
 
 
-class Look(NamedTuple):
-    """How to look a name up."""
-
-    hint: bool = False  # also under TYPE_CHECKING
-    deep: bool = False  # into unchanged modules as well
-    limit: int | None = None  # only at what this statement and those above it bind
-
-
-RUN = Look()
-
-
-class Alternative(NamedTuple):
-    """One definition a name may have. `rest` are the attributes that no module answered."""
-
-    guards: tuple[Any, ...]
-    what: What
-    rest: tuple[str, ...] = ()
-
-    def under(self, guards: tuple[Any, ...]) -> Alternative:
-        """Give the same on further conditions."""
-        return self._replace(guards=(*guards, *self.guards)) if guards else self
-
-
-class Meaning(NamedTuple):
-    """All definitions a name may have."""
-
-    alternatives: tuple[Alternative, ...]
-    snapshot: int = 0  # a `from` import has copied one of them: 1 on loading, 2 on each call
-    loaded: object = None  # what loads a dotted name outside of the tree, or fails to within
-
-    @property
-    def whats(self) -> frozenset[tuple[What, tuple[str, ...]]]:
-        """Give the definitions, whatever their conditions."""
-        return frozenset((a.what, a.rest) for a in self.alternatives)
-
-    @property
-    def sure(self) -> bool:
-        """Tell whether the module binds the name at all."""
-        return self.alternatives[0].what[0] not in {"free", "builtin"}
-
-    def equals(self, other: Meaning, *, hint: bool) -> bool:
-        """Tell whether a meaning in the other tree is the same.
-
-        A name that a function rebinds must also be read the same way: live, or as it once was.
-        """
-        if hint:
-            return self.whats == other.whats
-        rebound = any(a.what[0] in {"later", "at"} for a in self.alternatives)
-        return self.alternatives == other.alternatives and (
-            self.snapshot == other.snapshot or not rebound
-        )
-
-    def __str__(self) -> str:
-        """Name the meaning for a reader."""
-        words = []
-        for guards, what, rest in self.alternatives:
-            kind, parts = what[0], [str(what[1]), *rest]
-            if kind in {"def", "later", "del"}:
-                words.append(f"{'.'.join((what[2], *rest))} of {what[1][0].removeprefix('+')}")
-            elif kind in {"at", "missing", "dynamic"}:
-                words.append(".".join([*map(str, what[1:3]), *rest]))
-                words[-1] += ", which is missing" if kind == "missing" else ""
-            else:
-                words.append("nothing" if kind == "free" else ".".join(parts))
-            words[-1] += " of Python" if kind == "builtin" else ""
-            words[-1] += " on a condition" if guards else ""
-        return " or ".join(dict.fromkeys(words))
-
-
-def _one(*what: Any) -> Meaning:
-    return Meaning((Alternative((), what),))
-
-
-def _either(meanings: list[Meaning]) -> Meaning:
-    whole = tuple(a for meaning in meanings for a in meaning.alternatives)
-    several = Meaning(whole, max(meaning.snapshot for meaning in meanings))
-    return meanings[0] if len(meanings) == 1 else several
+_AS_IT_IS: Mapping[str, str] = {}
 
 
 class Side:
     """One tree: its modules, and what names mean in them.
 
-    `read` gives unchanged files, `parsed` keeps what became of them for both trees, and `key`
-    names the statements of changed ones.
+    `read` gives unchanged files, `parsed` keeps what became of them for both trees, `key` names
+    the statements of changed ones, and `called` the modules that had another stem.
     """
 
     def __init__(
@@ -130,13 +65,17 @@ class Side:
         read: Callable[[Iterable[str]], Mapping[str, bytes]],
         parsed: dict[str, Module | OpaqueError],
         key: Callable[[str, int], Key],
+        called: Mapping[str, str] = _AS_IT_IS,
     ) -> None:
         self._read, self._parsed, self._key = read, parsed, key
+        self._called, self._places = called, {name: stem for stem, name in called.items()}
         self.files: dict[str, str] = {}
         self._folders: set[str] = set()
         self._tops: dict[str, set[str]] = defaultdict(set)
         self._modules: dict[str, Module | None] = {}
         self._cache: dict[tuple[str, str, Look], Meaning] = {}
+        self._found: dict[tuple[str, int, str], tuple[str, ...]] = {}
+        self._edges: dict[str, set[tuple[str, int]]] = {}
         self._cycles = 0
         for path in sorted(paths):
             if path.endswith(".py"):
@@ -169,6 +108,26 @@ class Side:
 
     # --- modules ---
 
+    def called(self, stem: str) -> str:
+        """Give the name that a module has in both trees: its stem in the base."""
+        return self._called.get(stem, stem)
+
+    def starts(self, folder: str) -> bool:
+        """Tell whether absolute imports may start from a folder."""
+        return not folder or any(folder in roots for roots in self._tops.values())
+
+    def place(self, name: str) -> str:
+        """Give the stem of a module by its name."""
+        return self._places.get(name, name)
+
+    def is_left(self, module: Module) -> bool:
+        """Tell whether this stands where a module left, and gives names by `__getattr__`.
+
+        Its imports for type checkers say which. It is new text in any case, and read by a person.
+        """
+        left = module.changed and self.called(module.stem).endswith(LEFT)
+        return left and "__getattr__" in module.names
+
     def exists(self, stem: str) -> bool:
         """Tell whether a module, a package or a folder of modules has this stem."""
         return stem in self.files or stem in self._folders
@@ -199,10 +158,16 @@ class Side:
 
     def find(self, importer: str, level: int, dotted: str) -> list[str]:
         """Give the stems that an import in the file `importer` may name; none if it is outside."""
-        parts = dotted.split(".") if dotted else []
         folder = stem_of(importer)
         if not importer.endswith("__init__.py"):
             folder = folder.rpartition("/")[0]
+        asked = folder, level, dotted
+        if asked not in self._found:
+            self._found[asked] = tuple(self._find(*asked))
+        return list(self._found[asked])
+
+    def _find(self, folder: str, level: int, dotted: str) -> list[str]:
+        parts = dotted.split(".") if dotted else []
         if level:
             for _ in range(level - 1):
                 folder = folder.rpartition("/")[0]
@@ -238,7 +203,7 @@ class Side:
         here = (module.stem, name)
         if here in seen:
             self._cycles += 1
-            return _one("cycle", *here)
+            return one("cycle", self.called(module.stem), name)
         seen |= {here}
         found: list[Alternative] = []
         snapshot = 0
@@ -260,15 +225,26 @@ class Side:
             if name in (self.exported(stem) or ()):
                 meaning = self._attribute(stem, name, look, seen)
                 found.extend(a.under(guards) for a in meaning.alternatives)
-        return Meaning(_distinct(found), snapshot) if found else self._unbound(module, name)
+        return Meaning(distinct(found), snapshot) if found else self._unbound(module, name)
 
     def _unbound(self, module: Module, name: str) -> Meaning:
         if name not in _SPECIAL:
             kind = "builtin" if name in _BUILTINS else "free"
-            return _one(kind, name, self.outside_stars(module))
-        texts = [unit for unit in module.source.units[:1] if is_text(unit.node)]
-        special = {"__name__": module.stem, "__doc__": self.key(module, 0) if texts else None}
-        return _one("special", name, special.get(name, (module.stem, module.package)))
+            return one(kind, name, self.outside_stars(module))
+        return one("special", name, self._own(module, name))
+
+    def _own(self, module: Module, name: str) -> Any:
+        """Tell what Python itself gives a module under a name, alike in both trees."""
+        stem = self.called(module.stem)
+        if name == "__doc__":
+            texts = [unit for unit in module.source.units[:1] if is_text(unit.node)]
+            return self.key(module, 0) if texts else None
+        if name == "__name__":
+            return stem
+        if name == "__package__":
+            home = module.stem if module.package else module.stem.rpartition("/")[0]
+            return (stem, module.package, self.called(home))
+        return (stem if name in _GOES_ALONG else module.stem, module.package)
 
     def starred(self, module: Module, hint: bool = True) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """List the modules of the tree that a module imports a star from, with conditions."""
@@ -314,11 +290,11 @@ class Side:
         stems = self.find(module.path, item.level, dotted)
         if not stems:
             outside = "." * item.level + dotted + (f".{item.member}" if item.member else "")
-            return _one("missing" if item.level else "ext", outside)
+            return one("missing" if item.level else "ext", outside)
         if item.member is None:
-            return _either([_one("mod", stem) for stem in stems])
+            return either([one("mod", self.called(stem)) for stem in stems])
         look = look._replace(limit=None)
-        return _either([self._attribute(stem, item.member, look, seen) for stem in stems])
+        return either([self._attribute(stem, item.member, look, seen) for stem in stems])
 
     def _attribute(self, stem: str, name: str, look: Look, seen: _Seen) -> Meaning:
         """Tell what an attribute of a module means."""
@@ -326,17 +302,21 @@ class Side:
         if not look.deep and stem in self.files and not self.is_changed(stem):
             data = self._read([self.files[stem]]).get(self.files[stem], b"*")
             if self.exists(inner) and name.encode() not in data and b"*" not in data:
-                return _one("mod", inner)
-            return _one("at", stem, name)
+                return one("mod", self.called(inner))
+            return one("at", self.called(stem), name)
         module = self.module(stem)
         meaning = self._lookup(module, name, look, seen) if module is not None else None
         if meaning is not None and meaning.sure:
             return meaning
+        if module is not None and self.is_left(module):
+            promised = self._lookup(module, name, look._replace(hint=True), seen)
+            if promised.sure:
+                return promised
         if self.exists(inner):
-            return _one("mod", inner)
+            return one("mod", self.called(inner))
         outside = meaning.alternatives[0].what[2] if meaning is not None else ()
         kind = "dynamic" if module is not None and "__getattr__" in module.names else "missing"
-        return _one(kind, stem, name, *outside)
+        return one(kind, self.called(stem), name, *outside)
 
     def resolve(
         self, module: Module, ref: Ref, *, limit: int | None = None, deep: bool = False
@@ -344,7 +324,7 @@ class Side:
         """Tell what a reference means, attributes of modules included."""
         look = Look(ref.when == HINT, deep, limit)
         if ref.local is not None:
-            root = _either([self.follow(module, item, look) for item in ref.local])
+            root = either([self.follow(module, item, look) for item in ref.local])
             root = root._replace(snapshot=2 * any(item.member for item in ref.local))
         else:
             root = self.lookup(module, ref.name, look)
@@ -355,7 +335,7 @@ class Side:
         """Give the modules of the tree that a reference names."""
         for what, rest in self.resolve(module, ref).whats:
             if what[0] == "mod" and not rest:
-                yield what[1]
+                yield self.place(what[1])
 
     def _descend(self, start: Meaning, attrs: tuple[str, ...], look: Look) -> Meaning:
         ends: list[Alternative] = []
@@ -365,7 +345,7 @@ class Side:
                 ends.append(alternative._replace(rest=attrs))
                 continue
             inner = look._replace(limit=None)
-            found = self._attribute(alternative.what[1], attrs[0], inner, frozenset())
+            found = self._attribute(self.place(alternative.what[1]), attrs[0], inner, frozenset())
             end = self._descend(found, attrs[1:], look)
             snapshot = end.snapshot
             ends.extend(a.under(alternative.guards) for a in end.alternatives)
@@ -397,6 +377,11 @@ class Side:
 
         Its own package counts only if a name is taken from it.
         """
+        if module.path not in self._edges:
+            self._edges[module.path] = self._edges_of(module)
+        return self._edges[module.path]
+
+    def _edges_of(self, module: Module) -> set[tuple[str, int]]:
         found = set()
         for site, item in module.imports():
             if self.guards(module, site.unit, site.guards, hint=False) is None:
@@ -492,9 +477,3 @@ class Side:
         """Describe a condition by its shape and what its names mean."""
         names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
         return (ast.dump(test), tuple(self.lookup(module, n).whats for n in names))
-
-
-def _distinct(found: list[Alternative]) -> tuple[Alternative, ...]:
-    """Drop repeated imports of one thing, also those on a condition where one has none."""
-    sure = {a.what for a in found if not a.guards and a.what[0] not in {"def", "later", "del"}}
-    return tuple(dict.fromkeys(a for a in found if not (a.guards and a.what in sure)))

@@ -6,6 +6,7 @@ import ast
 import posixpath
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
 
 from transforms.names import Names, resolve_import
@@ -14,6 +15,7 @@ from transforms.plan import AuthoredFile, Destination, Package, Plan, Source
 from transforms.tree import GitTree
 from verify.certificate import Certificate
 from verify.inference.evidence import Evidence, File, Moved
+from verify.inference.modules import WholeMoves
 
 
 class Draft:
@@ -40,6 +42,18 @@ class Draft:
             import_from=self._routes(moves),
             title=title,
         )
+
+    def with_modules(self, plan: Plan, whole: WholeMoves) -> Plan:
+        """Add what moved whole; a file that moved is no new one."""
+        taken = set(whole.pairs.values())
+        files = (file for file in plan.files if self._path(file.file) not in taken)
+        packages = (*plan.packages, *whole.packages())
+        return replace(plan, moves=whole.tables(), files=tuple(files), packages=packages)
+
+    def _path(self, name: ModuleName) -> str | None:
+        if name.is_path:
+            return name.text
+        return next((p for p in self.evidence.new if self.names.dotted(p) == name.text), None)
 
     def name(self, path: str) -> ModuleName:
         """How a plan names a module: by dotted name where the path is a module's."""

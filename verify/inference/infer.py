@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
 from transforms.errors import Refusal
+from transforms.formatters import Formatters
 from transforms.parsing import parsed_once
 from transforms.plan import Plan
 from transforms.plan_load import dump_plan, parse_plan
@@ -15,7 +16,8 @@ from transforms.tree import GitTree
 from verify.certificate import Certificate
 from verify.certifying import certify_commits
 from verify.inference.draft import Draft
-from verify.inference.evidence import gather
+from verify.inference.evidence import Evidence, gather
+from verify.inference.modules import WholeMoves
 from verify.inference.remainder import authored
 from verify.inference.search import Search, Trial
 from verify.judging import formatters_of
@@ -57,24 +59,60 @@ def _infer(
     base: GitTree, target: GitTree, title: str, certify: Callable[[], Certificate]
 ) -> Inferred:
     evidence = gather(base, target)
-    if not evidence.moved:
-        raise Refusal(
-            "nothing-moved",
-            "No top-level name left one Python file for another in this range.",
-            next_step="Look at it with `repot certify`, or choose another range.",
-        )
+    if not evidence.moved and not _went(base, target):
+        raise _nothing_moved()
     certificate = certify()
-    draft = Draft(base, target, evidence, certificate)
+    if not evidence.moved and not certificate.relocated:
+        raise _nothing_moved()
     formatters = cache(partial(formatters_of, base=base))  # the repository's are looked up once
-    search = Search(draft, evidence, formatters)
-    best = search.best(draft.plan(title))
+    best = _best(base, target, title, evidence, certificate, formatters)
     if best.refusal is not None:
         raise best.refusal
     plan, left = _completed(best, base, target)
     text = dump_plan(plan, _comments(plan))
     plan = parse_plan(text.encode(), "inferred plan")
     done = replay(plan, base, target, formatters(plan.formatters))
-    return Inferred(plan, text, done, certificate, evidence.notes, left)
+    notes = evidence.notes if plan.sources else ()  # a module that moved whole leaves no doubt
+    return Inferred(plan, text, done, certificate, notes, left)
+
+
+def _went(base: GitTree, target: GitTree) -> bool:
+    """Whether Python files left and others came, so that modules may have moved whole."""
+    paths = [path for path in differing(base, target) if path.endswith(".py")]
+    left = any(path not in target.entries() for path in paths)
+    return left and any(path not in base.entries() for path in paths)
+
+
+def _nothing_moved() -> Refusal:
+    return Refusal(
+        "nothing-moved",
+        "No top-level name and no module left one Python file for another in this range.",
+        next_step="Look at it with `repot certify`, or choose another range.",
+    )
+
+
+def _best(
+    base: GitTree,
+    target: GitTree,
+    title: str,
+    evidence: Evidence,
+    certificate: Certificate,
+    formatters: Callable[[str], Formatters],
+) -> Trial:
+    """Move modules whole where they went whole, and else symbol by symbol: what comes nearer."""
+    found: Trial | None = None
+    if certificate.relocated:
+        gone, come = (set(paths) for paths in zip(*certificate.relocated, strict=True))
+        rest = tuple(m for m in evidence.moved if not {m.source} & gone | {m.destination} & come)
+        beside = replace(evidence, moved=rest)
+        draft = Draft(base, target, beside, certificate)
+        whole = draft.with_modules(draft.plan(title), WholeMoves(base, target, certificate))
+        found = Search(draft, beside, formatters).best(whole)
+        if found.exact or not evidence.moved:
+            return found
+    draft = Draft(base, target, evidence, certificate)
+    symbols = Search(draft, evidence, formatters).best(draft.plan(title))
+    return symbols if found is None or symbols.cost < found.cost else found
 
 
 def _completed(best: Trial, base: GitTree, target: GitTree) -> tuple[Plan, tuple[str, ...]]:

@@ -13,7 +13,15 @@ from transforms.errors import Refusal
 from transforms.formatters import Formatters
 from transforms.outcome import Outcome
 from transforms.paths import ModuleName
-from transforms.plan import AuthoredFile, Destination, Package, Plan, ShrinkRule, Source
+from transforms.plan import (
+    AuthoredFile,
+    Destination,
+    Package,
+    Plan,
+    Relocation,
+    ShrinkRule,
+    Source,
+)
 from transforms.tree import GitTree
 from verify.inference.draft import Draft, imported
 from verify.inference.evidence import Evidence
@@ -138,6 +146,8 @@ class Search:
     def _changes(self, best: Trial) -> Iterator[list[Change]]:
         """Settings that could matter for the files that are off: together, if of several files."""
         refused = best.outcome is None
+        for change in self._of_moves(best.plan):
+            yield [change]
         for change in self._of_modules(best, refused=refused):
             yield [change]
         stray = [path for path in best.off if path in best.given and path not in self._changed]
@@ -148,7 +158,7 @@ class Search:
                 for number, edit in enumerate(_layouts(path, self._statements(path)))
             ]
             for path in best.off
-            if path in self.evidence.new
+            if path in self.evidence.new and best.plan.sources
         )
         for together in zip_longest(*layouts):
             yield [change for change in together if change is not None]
@@ -198,6 +208,19 @@ class Search:
             if refused or path in best.off:
                 for number, edit in enumerate(self._of_destination(destination)):
                     yield Change(f"destination {number} {destination.symbols}", path, edit)
+
+    @staticmethod
+    def _of_moves(plan: Plan) -> Iterator[Change]:
+        """What may stay at the old path of a module that moved whole."""
+        for move in plan.moves:
+            for old in ("warn", "reexport", None):
+
+                def change(plan: Plan, move: Relocation = move, old: str | None = old) -> Plan:
+                    moves = (replace(m, old=old) if m == move else m for m in plan.moves)
+                    return replace(plan, moves=tuple(moves))
+
+                if move.old is not None and old != move.old:
+                    yield Change(f"old {old} {move.module}", "", change)
 
     def _path(self, name: str) -> str:
         files = {**self.evidence.old, **self.evidence.new}

@@ -145,6 +145,23 @@ def test_a_commit_needs_a_repository(tmp_path: Path) -> None:
     assert caught.value.kind == "no-repository"
 
 
+def test_a_commit_for_another_thread_is_not_listed_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = GitTree(checkout(tmp_path / "repo", FILES), "HEAD")
+    assert tree.again().entries() == tree.entries()
+    found = tree.search(re.compile(b"import old"))
+    with monkeypatch.context() as patch:
+        patch.setattr("transforms.git.Repository.run", None)
+        twin = tree.again()
+        assert (twin.commit, twin.entries(), twin.ids()) == (
+            tree.commit,
+            tree.entries(),
+            tree.ids(),
+        )
+    assert twin.read_many(found) == tree.read_many(found)
+
+
 def test_a_commit_stays_what_it_was_when_its_branch_moves(tmp_path: Path) -> None:
     repo = checkout(tmp_path / "repo", FILES)
     tree = GitTree(repo, "main")

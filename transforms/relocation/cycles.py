@@ -6,6 +6,7 @@ place loads: the `__init__` of the package that a module comes to lie in.
 
 from __future__ import annotations
 
+import ast
 import posixpath
 from collections.abc import Mapping
 
@@ -18,20 +19,27 @@ from transforms.tree import Tree
 
 
 def refuse_new_cycles(
-    targets: Targets, tree: Tree, after: Mapping[str, Blob | None], names: Names
+    targets: Targets,
+    tree: Tree,
+    after: Mapping[str, Blob | None],
+    names: Names,
+    parsed: Mapping[bytes, ast.Module],
 ) -> None:
     """Refuse a move after which a package loads, while it is loaded, what needs it."""
     homes = {new.rpartition(".")[0] for new in targets.renames.values()} - {""}
     inits = {home: path for home in homes if (path := _init_of(home, tree, after, names))}
     if not inits:
         return
-    loading = Loading(tree, after, names, {})
+    loading = Loading(tree, after, names, parsed)
     before, later = Graph(loading.before_edges), Graph(loading.after_edges)
     came = {new: old for old, new in targets.renames.items()}
     for module in sorted(loading.new_paths):
+        loaded = {name: line for name, line in later.edges(module).items() if name in inits}
+        if not loaded:
+            continue
         old = {targets.renamed(name) for name in before.edges(came.get(module, module))}
-        for target, line in sorted(later.edges(module).items()):
-            if target in old or target not in inits:
+        for target, line in sorted(loaded.items()):
+            if target in old:
                 continue
             back = later.path(target, module, {})
             if back is None or _was_cyclic(before, came, module, target):

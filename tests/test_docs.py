@@ -194,7 +194,7 @@ def schema() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 class TestSchema:
-    TABLES = ("source", "destination", "package", "shrink", "author")
+    TABLES = ("source", "destination", "move", "package", "shrink", "author")
 
     def heading(self, table: str) -> str:
         return f"`[[{table}]]`" if table else "Top level"

@@ -91,8 +91,8 @@ def _run(module: str, *, own_folder: bool) -> None:
     if not found.startswith(os.path.join(ENGINE, "")):
         # Neither path nor order decides where an import hook finds a module.
         _fail(
-            f"`{module}` comes from {found}, not from {ENGINE}: something that is installed in this "
-            "environment redirects the import. Install Repot into one of its own."
+            f"`{module}` comes from {found}, not from {ENGINE}: something that is installed in "
+            "this environment redirects the import. Install Repot into one of its own."
         )
     sys.exit(engine.main())
 

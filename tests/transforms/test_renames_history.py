@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import ROOT
 from transforms.engine import apply
 from transforms.plan_load import load_plan
 from transforms.tree import GitTree
 
 pytestmark = pytest.mark.history
 
-PLANS = Path(__file__).parents[2] / "benchmarks" / "transforms" / "renames"
+PLANS = ROOT / "benchmarks" / "transforms" / "renames"
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class Relocation:
         bare = [path for path in found if path in scripts and path not in texts]
         data = self.tree.read_many(bare)
         python |= {path for path in bare if _SHEBANG.match(data[path])}
-        python |= {path for path in self.targets.paths if path.endswith(PYTHON)}
+        python |= {path for path in regular if path in self.targets.paths and path.endswith(PYTHON)}
         texts |= {path for path in bare if data[path].startswith(b"#!")}
         return python, [path for path in found if path in texts and path not in python]
 
@@ -239,6 +239,8 @@ class Relocation:
             new = self.targets.modules.get(old, "")
             if not path.endswith(".py") or not is_public(old, whole.old) or old == new:
                 continue
+            if self.tree.entries()[path] not in (REGULAR, EXECUTABLE):
+                continue  # a link: what it leads to is elsewhere
             at = self._shim_path(path)
             if self.after.get(at) is not None:
                 raise Refusal(
@@ -254,8 +256,7 @@ class Relocation:
     def _shim_path(self, path: str) -> str:
         """Where an old module lies: in a folder of its name, if one comes to hold modules."""
         folder = path.removesuffix(".py")
-        goes_inside = any(new.startswith(folder + "/") for new in self.targets.paths.values())
-        return f"{folder}/__init__.py" if goes_inside else path
+        return f"{folder}/__init__.py" if folder in self.targets.filled else path
 
     def _make_package(self, package: Package) -> None:
         place = self.plan.place(package.line)
@@ -267,7 +268,10 @@ class Relocation:
                 next_step="Write `exports = []` for an empty `__init__.py`, or author its text.",
                 place=place,
             )
-        if located.path not in self.after and located.path not in self.tree.entries():
+        is_there = located.path in self.tree.entries()
+        if self.after.get(located.path) is None and not (
+            is_there and located.path not in self.after
+        ):
             self.after[located.path] = Blob(b"", REGULAR)
 
     # What must hold
@@ -281,12 +285,30 @@ class Relocation:
                     seen.add(folder)
                     place = self.plan.place(whole.line)
                     root = _root_of(new, self.targets.modules.get(self.names.dotted(old), ""))
+                    self._refuse_emptied(new, root, place)
                     self.notes += refuse_without_init(new, root, self.tree, self.after, place)
         parsed = {item.module.data: item.module.tree for item in self._documents.values()}
         for path, blob in sorted(self.after.items()):
-            if blob is not None and path.endswith(".py") and blob.data not in parsed:
+            if blob is None or blob.mode not in (REGULAR, EXECUTABLE) or blob.data in parsed:
+                continue
+            if path.endswith(".py"):
                 parsed[blob.data] = parse(blob.data, path)
         refuse_new_cycles(self.targets, self.tree, self.after, self.names, parsed)
+
+    def _refuse_emptied(self, path: str, root: str, place: Place) -> None:
+        """A package that gives its `__init__` away, and still is to hold modules."""
+        folder = path.rpartition("/")[0]
+        while folder and folder != root:
+            init = f"{folder}/__init__.py"
+            if init in self.targets.paths and self.after.get(init) is None:
+                raise Refusal(
+                    "no-init",
+                    f"`{path}` would lie in `{folder}`, whose `__init__.py` goes elsewhere.",
+                    next_step="Add a `[[package]]` for it, with `exports = []` for an empty one, "
+                    "or choose another place.",
+                    place=place,
+                )
+            folder = folder.rpartition("/")[0]
 
 
 def _root_of(path: str, dotted: str) -> str:

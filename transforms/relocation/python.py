@@ -232,13 +232,7 @@ class PythonFile:
 
     def _handles(self) -> Iterator[_Handle]:
         """Every name through which the file reaches a module that moves."""
-        renames = self.targets.renames
-        above = {
-            ".".join(parts[:length])
-            for old in renames
-            for parts in [old.split(".")]
-            for length in range(1, len(parts) + 1)
-        }
+        above = self.targets.above
         wanted = []
         for site in self._sites():
             if site.is_star or (site.is_from and site.target is None):
@@ -442,7 +436,7 @@ class PythonFile:
 
     def _is_implicit(self, module: str, other: str, handles: Sequence[_Handle]) -> bool:
         """Whether a module was reached without an import of its own before, and still is."""
-        olds = [old for old, new in self.targets.modules.items() if new == module]
+        olds = self.targets.came_from.get(module, [])
         explicit = {handle.imported for handle in handles}
         lies = any((name + ".").startswith(old + ".") for old in olds for name in explicit)
         return not lies and other.partition(".")[0] == module.partition(".")[0]

@@ -211,17 +211,17 @@ def seconds(modules: int) -> float:
 @pytest.mark.thorough
 def test_time_grows_with_the_number_of_modules_and_no_faster() -> None:
     seconds(50)
-    small, large = seconds(150), seconds(1200)
-    assert large < 8 * 2 * small, (small, large)
+    small, large = seconds(150), seconds(600)
+    assert large < 4 * 2 * small, (small, large)
 
 
 @pytest.mark.thorough
-def test_a_file_of_four_mebibytes() -> None:
+def test_a_file_of_a_mebibyte_and_as_many_mentions() -> None:
     line = b"VALUE = ['shop.orders is long', 1, 2, 3]\n"
-    data = b"from .orders import Order\n" + line * (4 * 1024 * 1024 // len(line))
-    files = {**FILES, "shop/big.py": data, "shop/big.json": b'"shop.big"' * 400_000}
+    data = b"from .orders import Order\n" + line * (1024 * 1024 // len(line))
+    files = {**FILES, "shop/big.py": data, "shop/big.json": b'"shop.big"' * 100_000}
     start = time.process_time()
     after = move(files, table("shop.big", "shop.pack.big")).changes.after()
-    assert time.process_time() - start < 60
+    assert time.process_time() - start < 30
     moved = data.replace(b"from .orders", b"from ..orders")
     assert after["shop/pack/big.py"] == Blob(moved, REGULAR)

@@ -180,9 +180,11 @@ class Relocation:
 
     def _note_left(self, path: str) -> None:
         text = self.tree.read(path).decode("utf-8", "replace")
+        rows = text.split("\n")
+        line, at = 1, 0
         for mention in self.mentions.find(text):
-            line = text.count("\n", 0, mention.start) + 1
-            excerpt = text.split("\n")[line - 1]
+            line, at = line + text.count("\n", at, mention.start), mention.start
+            excerpt = rows[line - 1]
             message = f"Names `{mention.old}`, now `{mention.new}`, and is under `leave`."
             if "patch" in excerpt:
                 message = (

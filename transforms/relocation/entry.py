@@ -179,19 +179,47 @@ class Relocation:
             self.after[new] = Blob(data, mode)
 
     def _note_left(self, path: str) -> None:
-        text = self.tree.read(path).decode("utf-8", "replace")
+        """What a file under `leave` names, and which of its patches do not reach the code."""
+        text = self._read(path).decode("utf-8", "replace")
         rows = text.split("\n")
+        told: set[int] = set()
         line, at = 1, 0
         for mention in self.mentions.find(text):
             line, at = line + text.count("\n", at, mention.start), mention.start
-            excerpt = rows[line - 1]
-            message = f"Names `{mention.old}`, now `{mention.new}`, and is under `leave`."
-            if "patch" in excerpt:
-                message = (
-                    f"A patch of `{mention.old}` no longer reaches the code, which is now in "
-                    f"`{mention.new}`; the file is under `leave`."
-                )
-            self.notes.append(Note("left alone", Place(path, line, None, excerpt), message))
+            if line in told:
+                continue
+            told.add(line)
+            message = self._named(mention.old, mention.new)
+            if "patch" in rows[line - 1] or "attr(" in rows[line - 1]:
+                message = self._unreached(mention.old, mention.new)
+            self.notes.append(Note("left alone", Place(path, line, None, rows[line - 1]), message))
+        try:
+            document = self.open(path)
+        except Refusal:
+            return
+        package = self.names.package_of(path)
+        dotted, foreign = self.names.dotted(path), self._foreign(path)
+        file = PythonFile(self.around, document, dotted, package, is_foreign=foreign)
+        found = [(line, self._unreached(old, self.targets.renames[old]))
+                 for line, old in file.patched()]  # fmt: skip
+        found += [(line, self._named(old, self.targets.renames[old]))
+                  for line, old in file.imported()]  # fmt: skip
+        for line, message in found:
+            if line not in told:
+                told.add(line)
+                place = Place(path, line, None, rows[line - 1])
+                self.notes.append(Note("left alone", place, message))
+
+    @staticmethod
+    def _named(old: str, new: str) -> str:
+        return f"Names `{old}`, now `{new}`, and is under `leave`."
+
+    @staticmethod
+    def _unreached(old: str, new: str) -> str:
+        return (
+            f"A patch of `{old}` no longer reaches the code, which is now in `{new}`; the file is "
+            "under `leave`."
+        )
 
     def _note_unread(self, path: str) -> None:
         """A file that does not parse: a person looks where it names what moves."""

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from transforms.attribute_calls import call_on, is_assignment, is_patch
 from transforms.document import Document
 from transforms.errors import Refusal
 from transforms.import_sites import Site
@@ -406,6 +407,24 @@ class PythonFile:
                 return binding.node
         return None
 
+    def imported(self) -> Iterator[tuple[int, str]]:
+        """Lines that import a module that moves, however they spell it."""
+        for handle in self._handles():
+            if handle.imported in self.targets.renames:
+                yield handle.site.line, handle.imported
+
+    def patched(self) -> Iterator[tuple[int, str]]:
+        """Lines that replace a name of a module that moves, through what an import binds."""
+        for handle in self._handles():
+            for reference in self._references(handle.binding):
+                depth = self._depth(handle, reference)
+                chain = [*handle.module.split("."), *reference.attributes[: depth or 0]]
+                old = ".".join(chain)
+                nodes = [reference.node, *reference.attribute_nodes]
+                if old not in self.targets.renames or not _replaces(reference, nodes[depth or 0]):
+                    continue
+                yield getattr(reference.node, "lineno", 1), old
+
     # `import module`
 
     def _plain_imports(
@@ -488,6 +507,19 @@ class PythonFile:
     def rewritten(self) -> set[tuple[int, int]]:
         """Spans of uses that are rewritten."""
         return self._spans
+
+
+def _replaces(reference: Reference, node: ast.AST) -> bool:
+    """Whether a statement patches or assigns an attribute of what `node` gives."""
+    call = call_on(reference.statement, node)
+    if call is not None:
+        return is_patch(call) or is_assignment(call)
+    return any(
+        isinstance(part, ast.Attribute)
+        and part.value is node
+        and isinstance(part.ctx, (ast.Store, ast.Del))
+        for part in ast.walk(reference.statement)
+    )
 
 
 def _depth(package: str) -> int:

@@ -41,9 +41,10 @@ class MemoryTree(Tree):
 
     def __init__(self, files: Mapping[str, Blob]) -> None:
         self._files = dict(sorted(files.items()))
+        self._entries = {path: blob.mode for path, blob in self._files.items()}
 
     def entries(self) -> Mapping[str, int]:
-        return {path: blob.mode for path, blob in self._files.items()}
+        return self._entries
 
     def _stream(self, paths: list[str]) -> Iterator[tuple[str, bytes]]:
         for path in paths:

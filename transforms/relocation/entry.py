@@ -115,7 +115,7 @@ class Relocation:
         python = {path for path in found if path.endswith(PYTHON) and named.search(data[path])}
         bare = {path for path in found if path in scripts and path not in texts}
         python |= {path for path in bare if _SHEBANG.match(data[path])}
-        python |= {path for path in self.targets.paths if path.endswith(PYTHON)}
+        python |= {path for path in regular if path in self.targets.paths and path.endswith(PYTHON)}
         texts |= {path for path in bare if data[path].startswith(b"#!")}
         return python, [path for path in found if path in texts and path not in python]
 
@@ -181,17 +181,47 @@ class Relocation:
             self.after[new] = Blob(data, mode)
 
     def _note_left(self, path: str) -> None:
-        text = self.tree.read(path).decode("utf-8", "replace")
+        """What a file under `leave` names, and which of its patches do not reach the code."""
+        text = self._read(path).decode("utf-8", "replace")
+        rows = text.split("\n")
+        told: set[int] = set()
+        line, at = 1, 0
         for mention in self.mentions.find(text):
-            line = text.count("\n", 0, mention.start) + 1
-            excerpt = text.split("\n")[line - 1]
-            message = f"Names `{mention.old}`, now `{mention.new}`, and is under `leave`."
-            if "patch" in excerpt:
-                message = (
-                    f"A patch of `{mention.old}` no longer reaches the code, which is now in "
-                    f"`{mention.new}`; the file is under `leave`."
-                )
-            self.notes.append(Note("left alone", Place(path, line, None, excerpt), message))
+            line, at = line + text.count("\n", at, mention.start), mention.start
+            if line in told:
+                continue
+            told.add(line)
+            message = self._named(mention.old, mention.new)
+            if "patch" in rows[line - 1] or "attr(" in rows[line - 1]:
+                message = self._unreached(mention.old, mention.new)
+            self.notes.append(Note("left alone", Place(path, line, None, rows[line - 1]), message))
+        try:
+            document = self.open(path)
+        except Refusal:
+            return
+        package = self.names.package_of(path)
+        dotted, foreign = self.names.dotted(path), self._foreign(path)
+        file = PythonFile(self.around, document, dotted, package, is_foreign=foreign)
+        found = [(line, self._unreached(old, self.targets.renames[old]))
+                 for line, old in file.patched()]  # fmt: skip
+        found += [(line, self._named(old, self.targets.renames[old]))
+                  for line, old in file.imported()]  # fmt: skip
+        for line, message in found:
+            if line not in told:
+                told.add(line)
+                place = Place(path, line, None, rows[line - 1])
+                self.notes.append(Note("left alone", place, message))
+
+    @staticmethod
+    def _named(old: str, new: str) -> str:
+        return f"Names `{old}`, now `{new}`, and is under `leave`."
+
+    @staticmethod
+    def _unreached(old: str, new: str) -> str:
+        return (
+            f"A patch of `{old}` no longer reaches the code, which is now in `{new}`; the file is "
+            "under `leave`."
+        )
 
     def _note_unread(self, path: str) -> None:
         """A file that does not parse: a person looks where it names what moves."""
@@ -241,6 +271,8 @@ class Relocation:
             new = self.targets.modules.get(old, "")
             if not path.endswith(".py") or not is_public(old, whole.old) or old == new:
                 continue
+            if self.tree.entries()[path] not in (REGULAR, EXECUTABLE):
+                continue  # a link: what it leads to is elsewhere
             at = self._shim_path(path)
             if self.after.get(at) is not None:
                 raise Refusal(
@@ -256,8 +288,7 @@ class Relocation:
     def _shim_path(self, path: str) -> str:
         """Where an old module lies: in a folder of its name, if one comes to hold modules."""
         folder = path.removesuffix(".py")
-        goes_inside = any(new.startswith(folder + "/") for new in self.targets.paths.values())
-        return f"{folder}/__init__.py" if goes_inside else path
+        return f"{folder}/__init__.py" if folder in self.targets.filled else path
 
     def _make_package(self, package: Package) -> None:
         place = self.plan.place(package.line)
@@ -269,7 +300,10 @@ class Relocation:
                 next_step="Write `exports = []` for an empty `__init__.py`, or author its text.",
                 place=place,
             )
-        if located.path not in self.after and located.path not in self.tree.entries():
+        is_there = located.path in self.tree.entries()
+        if self.after.get(located.path) is None and not (
+            is_there and located.path not in self.after
+        ):
             self.after[located.path] = Blob(b"", REGULAR)
 
     # What must hold
@@ -283,12 +317,30 @@ class Relocation:
                     seen.add(folder)
                     place = self.plan.place(whole.line)
                     root = _root_of(new, self.targets.modules.get(self.names.dotted(old), ""))
+                    self._refuse_emptied(new, root, place)
                     self.notes += refuse_without_init(new, root, self.tree, self.after, place)
         parsed = {item.module.data: item.module.tree for item in self._documents.values()}
         for path, blob in sorted(self.after.items()):
-            if blob is not None and path.endswith(".py") and blob.data not in parsed:
+            if blob is None or blob.mode not in (REGULAR, EXECUTABLE) or blob.data in parsed:
+                continue
+            if path.endswith(".py"):
                 parsed[blob.data] = parse(blob.data, path)
         refuse_new_cycles(self.targets, self.tree, self.after, self.names, parsed)
+
+    def _refuse_emptied(self, path: str, root: str, place: Place) -> None:
+        """A package that gives its `__init__` away, and still is to hold modules."""
+        folder = path.rpartition("/")[0]
+        while folder and folder != root:
+            init = f"{folder}/__init__.py"
+            if init in self.targets.paths and self.after.get(init) is None:
+                raise Refusal(
+                    "no-init",
+                    f"`{path}` would lie in `{folder}`, whose `__init__.py` goes elsewhere.",
+                    next_step="Add a `[[package]]` for it, with `exports = []` for an empty one, "
+                    "or choose another place.",
+                    place=place,
+                )
+            folder = folder.rpartition("/")[0]
 
 
 def _import_pattern(targets: Targets) -> re.Pattern[bytes]:

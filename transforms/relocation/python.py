@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from transforms.attribute_calls import call_on, is_assignment, is_patch
 from transforms.document import Document
 from transforms.errors import Refusal
 from transforms.import_sites import Site
@@ -232,13 +233,7 @@ class PythonFile:
 
     def _handles(self) -> Iterator[_Handle]:
         """Every name through which the file reaches a module that moves."""
-        renames = self.targets.renames
-        above = {
-            ".".join(parts[:length])
-            for old in renames
-            for parts in [old.split(".")]
-            for length in range(1, len(parts) + 1)
-        }
+        above = self.targets.above
         wanted = []
         for site in self._sites():
             if site.is_star or (site.is_from and site.target is None):
@@ -412,6 +407,24 @@ class PythonFile:
                 return binding.node
         return None
 
+    def imported(self) -> Iterator[tuple[int, str]]:
+        """Lines that import a module that moves, however they spell it."""
+        for handle in self._handles():
+            if handle.imported in self.targets.renames:
+                yield handle.site.line, handle.imported
+
+    def patched(self) -> Iterator[tuple[int, str]]:
+        """Lines that replace a name of a module that moves, through what an import binds."""
+        for handle in self._handles():
+            for reference in self._references(handle.binding):
+                depth = self._depth(handle, reference)
+                chain = [*handle.module.split("."), *reference.attributes[: depth or 0]]
+                old = ".".join(chain)
+                nodes = [reference.node, *reference.attribute_nodes]
+                if old not in self.targets.renames or not _replaces(reference, nodes[depth or 0]):
+                    continue
+                yield getattr(reference.node, "lineno", 1), old
+
     # `import module`
 
     def _plain_imports(
@@ -442,7 +455,7 @@ class PythonFile:
 
     def _is_implicit(self, module: str, other: str, handles: Sequence[_Handle]) -> bool:
         """Whether a module was reached without an import of its own before, and still is."""
-        olds = [old for old, new in self.targets.modules.items() if new == module]
+        olds = self.targets.came_from.get(module, [])
         explicit = {handle.imported for handle in handles}
         lies = any((name + ".").startswith(old + ".") for old in olds for name in explicit)
         return not lies and other.partition(".")[0] == module.partition(".")[0]
@@ -494,6 +507,19 @@ class PythonFile:
     def rewritten(self) -> set[tuple[int, int]]:
         """Spans of uses that are rewritten."""
         return self._spans
+
+
+def _replaces(reference: Reference, node: ast.AST) -> bool:
+    """Whether a statement patches or assigns an attribute of what `node` gives."""
+    call = call_on(reference.statement, node)
+    if call is not None:
+        return is_patch(call) or is_assignment(call)
+    return any(
+        isinstance(part, ast.Attribute)
+        and part.value is node
+        and isinstance(part.ctx, (ast.Store, ast.Del))
+        for part in ast.walk(reference.statement)
+    )
 
 
 def _depth(package: str) -> int:

@@ -28,6 +28,8 @@ _DATA_OF = frozenset(
      "read_binary", "contents", "is_resource", "get_data", "resource_filename", "resource_string",
      "resource_stream", "resource_exists", "resource_listdir", "find_loader", "get_loader"}
 )  # fmt: skip
+# Names at module level whose strings a framework imports.
+_IMPORTED = frozenset({"pytest_plugins", "INSTALLED_APPS", "MIDDLEWARE", "ROOT_URLCONF"})
 # Keywords of `setup()` whose strings name modules, packages and what they define.
 _PACKAGING = frozenset(
     {"packages", "py_modules", "package_data", "exclude_package_data", "package_dir",
@@ -100,6 +102,10 @@ class RelocatedStrings:
             elif isinstance(node, ast.Call) and called_name(node) == "setup":
                 listed = [item.value for item in node.keywords if item.arg in _PACKAGING]
                 yield from (part for value in listed for part in _strings_in(value))
+            elif isinstance(node, ast.Assign) and _is_imported(node):
+                yield from _strings_in(node.value)
+            elif isinstance(node, ast.Dict):
+                yield from _logger_names(node)
             elif isinstance(node, (ast.List, ast.Tuple)):
                 for before, after in zip(node.elts, node.elts[1:], strict=False):
                     if isinstance(before, ast.Constant) and before.value == "-m":
@@ -222,6 +228,21 @@ class RelocatedStrings:
     def _note(self, node: ast.expr, why: str) -> None:
         place = self.module.place(node.lineno)
         self.file.notes.append(Note("string", place, f"{why[0].upper()}{why[1:]}."))
+
+
+def _is_imported(node: ast.Assign) -> bool:
+    return any(isinstance(item, ast.Name) and item.id in _IMPORTED for item in node.targets)
+
+
+def _logger_names(node: ast.Dict) -> Iterator[ast.Constant]:
+    """The keys below `loggers`, as `logging.config.dictConfig` reads them."""
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value == "loggers" and isinstance(value, ast.Dict):
+            yield from (
+                name
+                for name in value.keys
+                if isinstance(name, ast.Constant) and isinstance(name.value, str)
+            )
 
 
 def _strings_in(value: ast.expr) -> Iterator[ast.Constant]:

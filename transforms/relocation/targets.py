@@ -6,8 +6,10 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from transforms.automatic import refuse_automatic
+from transforms.changes import EXECUTABLE, REGULAR
 from transforms.errors import Place, Refusal
 from transforms.names import Names
 from transforms.paths import ModuleName, contained
@@ -40,7 +42,7 @@ class Whole:
         return self.old.rpartition(".")[2]
 
 
-@dataclass(slots=True)
+@dataclass
 class Targets:
     """All that a plan moves whole.
 
@@ -65,10 +67,35 @@ class Targets:
         module = self.moved_in(dotted)
         return dotted if module is None else self.modules[module] + dotted[len(module) :]
 
-    @property
+    @cached_property
     def renames(self) -> dict[str, str]:
-        """Modules whose dotted name changes."""
+        """Modules whose dotted name changes; asked for once all are known."""
         return {old: new for old, new in self.modules.items() if old != new}
+
+    @cached_property
+    def above(self) -> set[str]:
+        """The names of those modules, and of all packages above them."""
+        return {
+            ".".join(parts[:length])
+            for old in self.renames
+            for parts in [old.split(".")]
+            for length in range(1, len(parts) + 1)
+        }
+
+    @cached_property
+    def came_from(self) -> dict[str, list[str]]:
+        """Old names by new name: what is renamed to it, and what keeps it."""
+        found: dict[str, list[str]] = {}
+        for old, new in self.modules.items():
+            found.setdefault(new, []).append(old)
+        return found
+
+    @cached_property
+    def filled(self) -> set[str]:
+        """Folders in which something comes to lie."""
+        return {
+            new[:at] for new in self.paths.values() for at, sign in enumerate(new) if sign == "/"
+        }
 
 
 def find_targets(plan: Plan, tree: Tree, names: Names) -> Targets:
@@ -288,8 +315,12 @@ def _check(
     after = {path for path in entries if path not in targets.paths} | set(targets.paths.values())
     holds = {path.rpartition("/")[0] for path in after if path.endswith(_SUFFIXES)}
     folded = {path.casefold(): path for path in entries if path not in targets.paths}
+    for whole in targets.wholes:
+        if whole.folders is None:
+            _refuse_link(whole, tree, plan.place(whole.line))
     for old, new in targets.paths.items():
         place = plan.place(lines[old])
+        refuse_automatic(old, place)  # what obeyed it would obey it no more
         refuse_automatic(new, place)
         contained(new)
         if new in taken:
@@ -320,6 +351,18 @@ def _refuse_rounds(targets: Targets, plan: Plan) -> None:
                 "undo itself",
                 plan.place(whole.line),
                 "Move them in two plans, one after the other, by way of a third name.",
+            )
+
+
+def _refuse_link(whole: Whole, tree: Tree, place: Place) -> None:
+    """One module that is a link or a submodule is not there to be moved."""
+    for path in whole.files:
+        if tree.entries()[path] not in (REGULAR, EXECUTABLE):
+            raise Refusal(
+                "symlink",
+                f"`{path}` is a symbolic link or a submodule, not a file of this tree.",
+                next_step="Name the file that it points to.",
+                place=place,
             )
 
 

@@ -72,14 +72,18 @@ class RelocatedTexts:
             return result  # a plan names what moves by its nature, and is kept as it was
         why = self._left_alone(path, name)
         parts: list[str] = []
-        position = 0
+        position = at = 0
+        line, noted = 1, 0
         for mention in self._mentions.find(text):
-            line = text.count("\n", 0, mention.start) + 1
+            line, at = line + text.count("\n", at, mention.start), mention.start
             reason = self._doubt(path, text, mention)
             if reason == "word":
                 continue
             reason = why or reason
+            if reason and noted == line:
+                continue  # one note a line is enough
             if reason:
+                noted = line
                 place = place_in(path, text, line, mention.start)
                 message = f"Names `{mention.old}`, now `{mention.new}`{reason}"
                 result.notes.append(Note("text", place, message))

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from verify.certificate.conserve import Pairing, name_of, symbols
+from verify.certificate.conserve import Pairing, symbols
 from verify.certificate.imports import Imports
 from verify.certificate.meaning import Look, What
 from verify.certificate.names import (
@@ -30,6 +30,7 @@ from verify.certificate.pieces import (
     Shapes,
     differences,
     folded,
+    name_of,
     unlike,
 )
 from verify.certificate.place import judge_place

@@ -89,6 +89,14 @@ def own_place(node: ast.AST) -> Iterator[Use]:
         todo.extend((child, (part, *above)) for child in children(part))
 
 
+def is_main_guard(node: ast.AST) -> bool:
+    """Tell whether a statement runs only where its module is the program."""
+    test = node.test if isinstance(node, ast.If) and not node.orelse else None
+    name = test.left if isinstance(test, ast.Compare) else None
+    equal = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)
+    return equal and last_name(name or node) == "__name__" and _main((test or node,))
+
+
 def _handed(node: ast.AST, above: tuple[ast.AST, ...]) -> bool:
     parent = above[0]
     if isinstance(parent, ast.keyword):

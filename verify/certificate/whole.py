@@ -14,13 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from posixpath import basename, dirname
 
+from verify.certificate.pieces import Place, name_of
 from verify.certificate.source import Source, Unit, imports_of, is_text, only_imports, stem_of
 
 Sources = Mapping[str, Source]
 _WORD = re.compile(r"\w[\w./:]*\w")
 LEFT = " (what is left there)"  # no stem ends like this
 _LEAST = 60  # percent of a file that make it the same file
-Place = tuple[str, int]
 _PART = re.compile("([./:])")
 
 
@@ -203,7 +203,7 @@ def _statements(source: Source) -> list[Unit]:
 
 def _words(unit: Unit) -> tuple[object, object]:
     """Give what a statement is found by: its text, and the definition's kind and name."""
-    name = getattr(unit.node, "name", None)
+    name = name_of(unit)
     return unit.text, None if name is None else (type(unit.node), name)
 
 

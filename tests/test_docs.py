@@ -368,7 +368,7 @@ class TestPages:
         listed = [cell for cell in cells if cell.endswith(".py")]
         modules = {
             str(path.relative_to(ROOT))
-            for package in ("transforms", "verify")
+            for package in ("repot", "transforms", "verify")
             for path in (ROOT / package).rglob("*.py")
             if path.name not in ("__init__.py", "__main__.py")
         }

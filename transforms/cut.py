@@ -7,12 +7,12 @@ from collections.abc import Collection
 
 from transforms.document import Document, Wanted
 from transforms.edits import Block
-from transforms.errors import Refusal
+from transforms.errors import Place, Refusal
 from transforms.fixtures import is_fixture_use
 from transforms.imports import ImportedName, render_import
 from transforms.kinds import is_future, is_string
 from transforms.move import Group, Move, SourceState
-from transforms.names import relative_name
+from transforms.names import refuse_unimportable, relative_name
 from transforms.needs import is_for_checkers
 from transforms.old_names import give_with_warning
 from transforms.orphans import Orphans
@@ -158,6 +158,7 @@ class Cut:
         newline = self.document.module.newline
         groups: dict[str, list[ImportedName]] = {}
         for item in wanted:
+            refuse_unimportable(item.spelled, Place(self.document.path, 1))
             groups.setdefault(item.spelled, []).append(item.name)
         text = "".join(
             render_import(spelled, sorted(names, key=lambda n: n.name), style=self.document.style,

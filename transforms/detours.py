@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from transforms.caller_context import Caller
-from transforms.import_runs import STANDARD_LIBRARY
+from transforms.import_order import STANDARD_LIBRARY
 from transforms.import_sites import Site
 from transforms.module_imports import lies_under
 from transforms.move import SourceState

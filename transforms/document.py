@@ -13,15 +13,15 @@ from functools import cached_property
 
 from transforms.edits import Block, Edits, Rank
 from transforms.errors import Place
-from transforms.heads import Head
 from transforms.import_comments import drop_comments
 from transforms.import_editor import ImportEditor
-from transforms.import_runs import section_of, statement_key
+from transforms.import_order import section_of, statement_key
 from transforms.import_sites import Site, is_type_checking
 from transforms.imports import ImportedName, ImportStyle, render_import
 from transforms.module import Module, Statement
 from transforms.names import refuse_unimportable
 from transforms.parsing import once
+from transforms.placement import Head
 from transforms.style import infer_style
 from transforms.symbols import Symbols
 
@@ -80,7 +80,7 @@ class Document:
         """How the file writes its imports."""
         module = self.module
         found = (infer_style, module.path, module.data)
-        return self._style or once(found, lambda: infer_style(module.text, module.tree))
+        return self._style or once(found, lambda: infer_style(module, self.editor.sites))
 
     def finish(self) -> bytes:
         """The new bytes."""
@@ -142,7 +142,8 @@ class Document:
     def import_plain(self, name: ImportedName, *, before: int | None = None) -> None:
         """`import NAME` at module level, unless it is there."""
         if not self._has_plain(name):
-            self._add_new(_New(name.name, True, f"import {name}", before))
+            text = render_import(None, [name], style=self.style, newline=self.module.newline)
+            self._add_new(_New(name.name, True, text, before))
 
     def import_text(self, text: str, spelled: str, *, before: int | None = None) -> None:
         """Put in a `from` import as it is written elsewhere."""
@@ -373,6 +374,3 @@ def is_empty_without(node: ast.stmt, gone: Collection[ast.stmt]) -> bool:
             is_empty_without(child, gone) or isinstance(child, ast.Raise) for child in handled
         )
     return False
-
-
-__all__ = ["Document", "Wanted", "is_empty_without", "is_type_checking", "prune"]

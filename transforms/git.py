@@ -14,7 +14,8 @@ GitPython 3.2.1:
   and `GIT_COMMON_DIR`. As it is imported it runs the `git` that PATH finds, the current folder
   included.
 
-So it works where Repot writes, in repositories that Repot made; `verify.made` shuts all this out.
+So it works where Repot writes, in repositories that it made; `verify.made` shuts all this
+out.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from functools import cached_property
 from transforms.edits import Edits
 from transforms.errors import Refusal
 from transforms.import_looks import Look
-from transforms.import_places import Place, Run
 from transforms.import_sites import Site, find_sites
 from transforms.import_types import LongName
 from transforms.imports import (
@@ -28,6 +27,7 @@ from transforms.imports import (
 )
 from transforms.module import Module
 from transforms.names import refuse_unimportable
+from transforms.placement import Place, Run
 
 _BLANK_LINE = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
 # What flake8 says of a star import alone: it does not go with a name that is imported instead.

@@ -91,13 +91,16 @@ class Body:
 
 
 def render(body: Body, newline: str) -> str:
-    """The statement as LibCST prints it.
+    """The statement as LibCST prints it, without the first indentation and the last line end.
 
-    Without the first line's indentation and the last line's newline.
+    ValueError if LibCST reads other names in it than the body has: then an edit went wrong.
     """
     from transforms.import_tokens import read
 
-    return read(_joined(body, newline)).code
+    reading = read(_joined(body, newline))
+    if body.names != tuple(token.name for token in reading.tokens if token.name is not None):
+        raise ValueError(f"not the names that were meant: {reading.code[:80]!r}")
+    return reading.code
 
 
 def _joined(body: Body, newline: str) -> str:

@@ -14,11 +14,9 @@ from functools import lru_cache
 import libcst as cst
 
 from transforms.import_types import ImportedName, LongName, Token, normalized
+from transforms.names import MOST_PARTS
 
 _COMMENT = re.compile(r"#[^\r\n]*")
-# LibCST nests one node in another for each part of a dotted name and walks them recursively:
-# 500 parts are too many for Python's stack, and 30,000 take the process down.
-_PARTS = 100
 _TEXTS = 4096
 
 
@@ -49,8 +47,8 @@ def read(text: str) -> Reading:
 
 
 def _refuse_long_names(text: str) -> None:
-    if max(part.count(".") for part in _COMMENT.sub("", text).split(",")) >= _PARTS:
-        raise LongName(f"an import statement with a name of more than {_PARTS} parts")
+    if max(part.count(".") for part in _COMMENT.sub("", text).split(",")) >= MOST_PARTS:
+        raise LongName(f"an import statement with a name of more than {MOST_PARTS} parts")
 
 
 def _tokens(module: cst.Module, text: str) -> Iterator[Token]:

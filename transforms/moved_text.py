@@ -9,7 +9,7 @@ from transforms.document import Document
 from transforms.edits import Edits
 from transforms.import_editor import ImportEditor
 from transforms.import_sites import Site
-from transforms.imports import ImportStatement, Shrink
+from transforms.imports import ImportStatement
 from transforms.module import Statement
 from transforms.names import Located, respelled_relative
 
@@ -59,6 +59,3 @@ def respelled(text: str, spelled: str, document: Document) -> str:
 def with_newlines(text: str, newline: str) -> str:
     """Text with one kind of line end."""
     return re.sub(r"\r\n|\r|\n", newline, text)
-
-
-__all__ = ["Shrink", "moved_text", "rebase", "respelled", "with_newlines"]

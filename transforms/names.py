@@ -14,6 +14,10 @@ from transforms.paths import ModuleName, to_bytes
 from transforms.tree import Tree
 
 SUFFIXES = (".py", ".pyi")
+# Of a dotted name in an import statement that is edited or written. LibCST nests one node in
+# another for each and walks them recursively: 500 are too many for Python's stack, and 30,000 take
+# the process down.
+MOST_PARTS = 100
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -237,7 +241,17 @@ class Names:
 
 
 def refuse_unimportable(dotted: str, place: Place | None) -> None:
-    """Refuse a module that no import statement can name: a part is no identifier, or a keyword."""
+    """Refuse a module that no import statement can name: a part is no identifier, or a keyword.
+
+    So is one of more parts than are read.
+    """
+    if dotted.count(".") >= MOST_PARTS:
+        raise Refusal(
+            "not-importable",
+            f"`{dotted[:60]}...` has more than {MOST_PARTS} parts, too many to be imported.",
+            next_step="Choose a destination with a shorter name.",
+            place=place,
+        )
     for part in dotted.lstrip(".").split("."):
         if part and (not part.isidentifier() or keyword.iskeyword(part)):
             raise Refusal(

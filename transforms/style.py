@@ -11,21 +11,15 @@ from typing import TypeVar
 
 from transforms.import_layouts import WIDTHS
 from transforms.import_looks import Look
-from transforms.import_order import ORDERS, orders_of
+from transforms.import_order import ORDERS, orders_followed, orders_of, sorting_of
 from transforms.import_runs import (
-    ImportNode,
-    Insertion,
-    Lines,
     groups,
-    import_nodes,
-    insertion_point,
     module_of,
-    orders_followed,
     runs,
-    sorting_of,
     spelled,
     statement_text,
 )
+from transforms.import_sites import ImportNode, Site
 from transforms.import_types import (
     ImportedName,
     ImportStyle,
@@ -34,8 +28,7 @@ from transforms.import_types import (
     StatementOrder,
     Wrap,
 )
-
-__all__ = ["ImportStyle", "Insertion", "infer_style", "insertion_point"]
+from transforms.module import Module
 
 T = TypeVar("T")
 _WRAPS: dict[Layout, Wrap] = {
@@ -48,25 +41,23 @@ _SEVERAL = 5
 
 
 def infer_style(
-    text: str,
-    tree: ast.Module,
-    default: ImportStyle | None = None,
+    module: Module, sites: Sequence[Site], default: ImportStyle | None = None
 ) -> ImportStyle:
-    """The style that a file's own statements show, each trait by majority.
+    """The style that a module's own import statements show, each trait by majority.
 
-    A trait that they do not show comes from `default`, as the style of a file next to this one.
+    `sites` are all of them. A trait that they do not show comes from `default`, as the style of a
+    file next to this one.
     """
     style = default or ImportStyle()
-    lines = Lines(text)
-    nodes = list(import_nodes(tree))
+    nodes = [site.node for site in sites]
     evidence = _Evidence()
     for node in nodes:
-        evidence.add(lines, node)
-    style = replace(style, width=_width(lines, evidence, style.width))
-    style = replace(style, indent_unit=_indent_unit(tree, lines, style.indent_unit))
+        evidence.add(module, node)
+    style = replace(style, width=_width(module, evidence, style.width))
+    style = replace(style, indent_unit=_indent_unit(module, style.indent_unit))
     style = _with_wrap(style, evidence)
     style = _with_names(style, nodes)
-    return _with_statements(style, tree, lines)
+    return _with_statements(style, module)
 
 
 @dataclass(slots=True)
@@ -76,15 +67,15 @@ class _Evidence:
     wrapped: list[Look] = field(default_factory=list)
     longest: int = 0  # characters of the longest one-line statement of several names
 
-    def add(self, lines: Lines, node: ImportNode) -> None:
+    def add(self, module: Module, node: ImportNode) -> None:
         """Look at a statement."""
         if node.end_lineno != node.lineno:
-            self.wrapped.append(Look(*statement_text(lines, node), node))
+            self.wrapped.append(Look(*statement_text(module, node), node))
         elif len(node.names) > 1:
             self.longest = max(self.longest, node.end_col_offset or 0)
 
 
-def _width(lines: Lines, evidence: _Evidence, default: int) -> int:
+def _width(module: Module, evidence: _Evidence, default: int) -> int:
     """A usual width that the file's imports keep to, by default unless its lines show another."""
     lowest, highest = evidence.longest, 10_000
     for look in evidence.wrapped:
@@ -94,17 +85,17 @@ def _width(lines: Lines, evidence: _Evidence, default: int) -> int:
     usual = [width for width in WIDTHS if lowest <= width <= max(highest, lowest)]
     if not usual:
         return max(default, min(lowest, 200))
-    limits = (*_limits(lines, default), default)
+    limits = (*_limits(module, default), default)
     return next((width for width in limits if width in usual), usual[0])
 
 
-def _limits(lines: Lines, default: int) -> tuple[int, ...]:
+def _limits(module: Module, default: int) -> tuple[int, ...]:
     """Widths that the lines of the file speak for, the likeliest first.
 
     A file with several lines that end just below 80 and none beyond keeps to PEP 8; one in which
     many lines pass the default, but hardly one a larger usual width, keeps to that.
     """
-    sizes = [len(lines.line(number)) for number in range(1, len(lines) + 1)]
+    sizes = [len(module.line_text(line + 1)) for line in range(len(module.line_starts))]
     longest = max(sizes)
     if longest <= 80 and sum(size > 72 for size in sizes) >= _SEVERAL:
         return (79, 80) if longest <= 79 else (80,)
@@ -151,20 +142,20 @@ def _with_names(style: ImportStyle, nodes: Sequence[ImportNode]) -> ImportStyle:
     return replace(style, one_name_per_statement=style.one_name_per_statement or repeated >= 2)
 
 
-def _with_statements(style: ImportStyle, tree: ast.Module, lines: Lines) -> ImportStyle:
+def _with_statements(style: ImportStyle, module: Module) -> ImportStyle:
     """How statements are ordered and sections divided."""
     votes: Counter[tuple[StatementOrder, bool]] = Counter()
     gaps: list[int] = []
     sorted_groups = unsorted_groups = 0
-    for run in runs(tree.body):
-        divided = groups(lines, run)
+    for run in runs(module.tree.body):
+        divided = groups(module, run)
         for before, after in pairwise(divided):
             between = range((before[-1].end_lineno or 0) + 1, after[0].lineno)
-            gaps.append(sum(lines.is_blank(line) for line in between))
+            gaps.append(sum(not module.line_text(line).strip(" \t\f") for line in between))
         for group in divided:
             if len(group) < 2:
                 continue
-            votes.update(orders_followed(group))
+            votes.update(orders_followed(spelled(group)))
             followed = sorting_of(spelled(group), style) is not None
             sorted_groups += followed
             unsorted_groups += not followed
@@ -180,13 +171,13 @@ def _with_statements(style: ImportStyle, tree: ast.Module, lines: Lines) -> Impo
     return replace(style, section_gap=_majority(gaps, style.section_gap))
 
 
-def _indent_unit(tree: ast.Module, lines: Lines, default: str) -> str:
+def _indent_unit(module: Module, default: str) -> str:
     """The indentation of the first level of the file's blocks, by majority."""
     found = []
-    for node in tree.body:
+    for node in module.tree.body:
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and body[0].lineno != node.lineno:
-            row = lines.line(body[0].lineno)
+            row = module.line_text(body[0].lineno)
             blanks = row[: len(row) - len(row.lstrip(" \t"))]
             if blanks:
                 found.append(blanks)

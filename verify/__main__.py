@@ -1,4 +1,4 @@
-"""`python -m verify` is `repot`, for an environment without console scripts."""
+"""`python -m verify` is `repot` in a checkout, from its top and without installing anything."""
 
 from verify.cli import main
 

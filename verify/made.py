@@ -1,9 +1,9 @@
 """Repositories that Repot makes and writes to, through GitPython, cut off from what is around them.
 
-The head of `transforms.git` says what GitPython does by itself. Here it reads no configuration but
-the repository's own, which Repot wrote; the git that it runs is the one that Repot runs, never one
-of the current folder, and is told nothing by the user's environment. There are no hooks, since no
-template is laid down.
+The head of `transforms.git` says what GitPython does by itself. Here it reads no configuration
+but the repository's own, which Repot wrote; the git that it runs is the one that Repot runs, never
+one of the current folder, and is told nothing by the user's environment. There are no hooks, since
+no template is laid down.
 """
 
 from __future__ import annotations

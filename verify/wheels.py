@@ -75,7 +75,7 @@ def fetch_wheel(wheel: Wheel) -> Path:
 
 def _download(wheel: Wheel, folder: str) -> None:
     command = [
-        sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
+        sys.executable, "-I", "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
         "--no-deps", "--only-binary", ":all:", "--implementation", "cp",
         "--python-version", wheel.python, "--abi", wheel.abi, "--platform", wheel.platform,
         "--dest", folder, f"{wheel.project}=={wheel.version}",

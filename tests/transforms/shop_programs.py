@@ -200,12 +200,13 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def run(files: Mapping[str, str]) -> dict[str, object]:
     """What each caller recorded, or the name of the exception that it ended with."""
-    return {path: _run_one(files, path) for path in CALLERS}
+    return {path: run_one(files, path) for path in CALLERS}
 
 
-def _run_one(files: Mapping[str, str], path: str) -> object:
+def run_one(files: Mapping[str, str], path: str) -> object:
     """Run one caller in a world of its own."""
     finder = _Finder(files)
+    tops = {file.partition("/")[0].removesuffix(".py") for file in files}
     before = dict(sys.modules)
     sys.meta_path.insert(0, finder)
     name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -216,5 +217,5 @@ def _run_one(files: Mapping[str, str], path: str) -> object:
     finally:
         sys.meta_path.remove(finder)
         for module in set(sys.modules) - set(before):
-            if module.partition(".")[0] in ("shop", "app"):
+            if module.partition(".")[0] in tops:
                 del sys.modules[module]

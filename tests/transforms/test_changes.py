@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.documents import ROOT
 from tests.transforms.checkouts import checkout, lay_out, run_git, snapshot
 from transforms.changes import EXECUTABLE, SYMLINK, Blob, Change, ChangeSet
 from transforms.diff import edits, split_lines, unified
@@ -264,7 +265,7 @@ def test_the_diff_depends_on_nothing_around_it(tmp_path: Path) -> None:
             "PYTHONHASHSEED": seed,
             "LC_ALL": locale,
             "TZ": zone,
-            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONPATH": str(ROOT),
         }
         done = subprocess.run(
             [sys.executable, "-c", program],

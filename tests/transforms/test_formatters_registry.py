@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import ROOT
 from tests.transforms.formatter_trees import PRE_COMMIT, MemoryTree, hooks, stand_ins
 from transforms.errors import Refusal
 from transforms.formatters import registry, repository_formatters, versions
@@ -31,7 +32,6 @@ from transforms.formatters.formatter import (
 from transforms.formatters.settings import Configuration, Schema, write_toml
 from transforms.formatters.versions import Pin
 
-ROOT = Path(__file__).parents[2]
 SCHEMA = Schema("tidy", passed=frozenset({"depth"}), refused={"plugin": "runs code of a plugin"})
 
 

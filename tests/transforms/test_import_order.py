@@ -1,4 +1,4 @@
-"""Orders of imported names."""
+"""Orders of imported names, and of import statements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.import_order import ORDERS, orders_of, position
+from transforms.import_order import (
+    ORDERS,
+    STANDARD_LIBRARY,
+    orders_of,
+    position,
+    section_of,
+)
 from transforms.import_types import ImportedName, NameOrder
 
 words = st.text(st.sampled_from("aAbB_19é"), min_size=1, max_size=4)
@@ -56,3 +62,16 @@ def test_a_name_put_in_its_position_keeps_the_order(
 def test_position_without_order(sentence: str, names: str, new: str, index: int) -> None:
     found = position([ImportedName(name) for name in names.split()], ImportedName(new), None)
     assert found == index, sentence
+
+
+@pytest.mark.parametrize(
+    ("module", "section"),
+    [("__future__", 0), ("os.path", 1), ("tomllib", 1), ("distutils", 1), ("torch", 2), (".os", 4)],
+)
+def test_sections(module: str, section: int) -> None:
+    assert section_of(module) == section
+    assert section_of(module, ["torch"]) == (3 if module == "torch" else section)
+
+
+def test_the_standard_library_is_that_of_every_supported_version() -> None:
+    assert {"os", "asyncore", "imp", "tomllib", "telnetlib", "distutils"} <= STANDARD_LIBRARY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -14,12 +14,15 @@ from tests.transforms.import_cases import (
     FILLED_GRID,
     GRID,
     HANGING,
+    KEEP,
     Case,
     check,
     look_at,
     named,
     table,
 )
+from transforms.import_rows import parse_body, render
+from transforms.import_tokens import read
 from transforms.imports import (
     ImportStatement,
     ImportStyle,
@@ -402,3 +405,20 @@ def test_a_plain_import_has_no_module_to_rename() -> None:
 def test_a_statement_needs_a_name() -> None:
     with pytest.raises(ValueError, match="needs a name"):
         render_import("m", [], style=ImportStyle())
+
+
+def test_an_edit_that_would_write_another_name_than_it_means_is_a_fault() -> None:
+    body = parse_body("from m import a, b")
+    (row,) = body.rows
+    wrong = replace(row, cells=(replace(row.cells[0], text="c"), row.cells[1]))
+    with pytest.raises(ValueError, match="not the names that were meant: 'from m import c, b'"):
+        render(replace(body, rows=(wrong,)), "\n")
+
+
+def test_a_text_is_read_once() -> None:
+    text = "from m import once, twice"
+    assert read(text) is read(text)
+    assert ImportStatement.parse(text).without([named("twice")], KEEP) == "from m import once"
+    misses = read.cache_info().misses
+    ImportStatement.parse("from m import once")
+    assert read.cache_info().misses == misses

@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.documents import ROOT
 from transforms.errors import Refusal
 from transforms.parsing import parse, parse_expression, parse_function_type
 from transforms.scopes import resolve
-
-_ROOT = Path(__file__).parents[2]
 
 
 def _refusal(data: bytes | str) -> Refusal:
@@ -243,7 +241,7 @@ def test_no_depth_kills_the_interpreter(expression: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _CHILD],
         input=expression,
-        cwd=_ROOT,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=120,

@@ -640,6 +640,7 @@ def random_plans(draw: st.DrawFn) -> Plan:
             for module, to, old in draw(
                 st.lists(
                     st.tuples(MODULES, MODULES, st.sampled_from([None, "reexport", "warn"])),
+                    unique_by=lambda item: str(item[0]),
                     max_size=2,
                 )
             )

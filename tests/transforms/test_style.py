@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from dataclasses import fields
 
 import pytest
 
+from transforms.import_sites import find_sites
 from transforms.imports import ImportStyle
+from transforms.module import Module
 from transforms.style import infer_style
 
 EXPLODED = "from m import (\n    a,\n    b,\n)\n"
@@ -17,6 +18,11 @@ GRID = "from module import (alpha, zeta,\n                    beta)\n"
 HANGING = "from m import (\n    b, a,\n    c,\n)\n"
 BACKSLASH = "from m import b, a, \\\n    c\n"
 LONG_NAMES = ", ".join(f"quite_a_long_name_{letter}" for letter in "abc")  # 61 characters
+
+
+def inferred(text: str, default: ImportStyle | None = None) -> ImportStyle:
+    module = Module("app.py", text.encode())
+    return infer_style(module, find_sites(module, ""), default)
 
 
 def traits(style: ImportStyle) -> dict[str, object]:
@@ -135,31 +141,33 @@ def traits(style: ImportStyle) -> dict[str, object]:
     ],
 )  # fmt: skip
 def test_inferred(sentence: str, text: str, expected: dict[str, object]) -> None:
-    assert traits(infer_style(text, ast.parse(text))) == expected, sentence
+    assert traits(inferred(text)) == expected, sentence
 
 
 def test_line_ends_are_python_s() -> None:
     text = (
         "# a form feed \x0c and a line separator \u2028 end no line\r\nfrom m import (b, \\\r  a)\r"
     )
-    assert infer_style(text, ast.parse(text)).wrap == "grid"
+    assert inferred(text).wrap == "grid"
 
 
 def test_what_a_file_does_not_show_comes_from_its_neighbour() -> None:
     neighbour = ImportStyle(width=120, wrap="hanging", indent_unit="\t", section_gap=2)
-    assert infer_style("import a\n", ast.parse("import a\n"), neighbour) == neighbour
+    assert inferred("import a\n", neighbour) == neighbour
 
 
 def test_a_name_of_thousands_of_parts_shows_what_any_other_does() -> None:
     text = "import a, \\\n    " + ".".join(["b"] * 3_000) + "\n"
-    assert infer_style(text, ast.parse(text)).wrap == "backslash"
+    assert inferred(text).wrap == "backslash"
 
 
-def test_a_style_is_told_without_libcst() -> None:
+def test_what_is_looked_at_only_does_not_load_libcst() -> None:
     told = (
-        "import ast, sys\n"
-        "from transforms.style import infer_style\n"
-        f"assert infer_style({GRID!r}, ast.parse({GRID!r})).wrap == 'grid'\n"
+        "import sys\n"
+        "from transforms.document import Document\n"
+        f"document = Document('app.py', {GRID!r}.encode(), '', sorter=False)\n"
+        "assert document.style.wrap == 'grid'\n"
+        "assert document.editor.look(document.editor.sites[0]).pragma is None\n"
         "assert 'libcst' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", told], check=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import ROOT
 from tests.transforms.checkouts import checkout, commit_all, lay_out, run_git
 from transforms.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, Blob, ChangeSet
 from transforms.errors import Refusal
@@ -142,6 +143,23 @@ def test_a_commit_needs_a_repository(tmp_path: Path) -> None:
     with pytest.raises(Refusal) as caught:
         open_tree(tmp_path, "HEAD")
     assert caught.value.kind == "no-repository"
+
+
+def test_a_commit_for_another_thread_is_not_listed_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = GitTree(checkout(tmp_path / "repo", FILES), "HEAD")
+    assert tree.again().entries() == tree.entries()
+    found = tree.search(re.compile(b"import old"))
+    with monkeypatch.context() as patch:
+        patch.setattr("transforms.git.Repository.run", None)
+        twin = tree.again()
+        assert (twin.commit, twin.entries(), twin.ids()) == (
+            tree.commit,
+            tree.entries(),
+            tree.ids(),
+        )
+    assert twin.read_many(found) == tree.read_many(found)
 
 
 def test_a_commit_stays_what_it_was_when_its_branch_moves(tmp_path: Path) -> None:
@@ -309,7 +327,7 @@ def test_file_names_do_not_depend_on_the_locale(tmp_path: Path) -> None:
             "LC_ALL": locale,
             "PYTHONUTF8": mode,
             "PYTHONCOERCECLOCALE": "0",
-            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONPATH": str(ROOT),
         }
         done = subprocess.run(
             [sys.executable, "-c", program, str(repo)],
@@ -336,7 +354,7 @@ def test_a_search_of_a_large_commit_takes_little_memory(tmp_path: Path) -> None:
     repo = Path(os.environ["REPOT_HISTORIES"]) / "bytedance-iaas-sglang.git"
     done = subprocess.run(
         [sys.executable, "-c", program, str(repo)],
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         capture_output=True,
         check=True,
     )

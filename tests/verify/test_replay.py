@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import ROOT
 from tests.verify.histories import AFTER, BEFORE, PLAN, History
 from verify import cli
 from verify.replay_report import PASS
@@ -165,6 +166,6 @@ def test_the_json_holds_every_hunk(history: History, plan: Path, tmp_path: Path)
 )
 def test_the_real_split_passes(plan_name: str, repository: str, base: str, target: str) -> None:
     repo = Path(os.environ["REPOT_HISTORIES"]) / repository
-    plan = Path(__file__).parents[2] / "transforms" / "plans" / "sglang" / f"{plan_name}.toml"
+    plan = ROOT / "transforms" / "plans" / "sglang" / f"{plan_name}.toml"
     arguments = ["verify", str(plan), "--repo", str(repo), "--base", base, "--target", target]
     assert cli.run(arguments) == 0

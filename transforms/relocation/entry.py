@@ -23,7 +23,7 @@ from transforms.plan import Package, Plan
 from transforms.relocation.around import Around, collect_readings
 from transforms.relocation.cycles import refuse_new_cycles
 from transforms.relocation.mentions import Mentions
-from transforms.relocation.notes import own_place_notes, packaging_notes
+from transforms.relocation.notes import loading_notes, own_place_notes, packaging_notes
 from transforms.relocation.python import PythonFile
 from transforms.relocation.shims import is_public, offer_of, shim
 from transforms.relocation.strings import RelocatedStrings
@@ -89,7 +89,12 @@ class Relocation:
     def _candidates(self) -> tuple[set[str], list[str]]:
         """Python files that move or may name what does, and other files that may."""
         entries = self.tree.entries()
-        regular = [path for path, mode in entries.items() if mode in (REGULAR, EXECUTABLE)]
+        replaced = set(self.targets.paths.values()) - self.targets.paths.keys()
+        regular = [
+            path
+            for path, mode in entries.items()
+            if mode in (REGULAR, EXECUTABLE) and path not in replaced
+        ]
         lasts = {whole.last for whole in self.targets.wholes}
         stems = {posixpath.basename(item.old_path).partition(".")[0] for item in self.relocated}
         words = sorted((lasts | stems) - {"__init__", ""})
@@ -204,6 +209,7 @@ class Relocation:
             self.notes += result.notes
             self._put(path, result.data)
         self.notes += packaging_notes(self.targets, self.tree)
+        self.notes += loading_notes(self.targets, self.names, self.around.document_of)
         for path in self.targets.paths:
             if path not in self.after and self.targets.paths[path] not in self.after:
                 self._move_untouched(path)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from transforms.document import Document
+from transforms.names import Names
 from transforms.outcome import Note
 from transforms.relocation.targets import Targets
 from transforms.remarks import looks_up_by_name
@@ -45,6 +46,46 @@ def _is_elsewhere(path: str, new: str, folder: tuple[str, str] | None, statement
         return False
     climbs = "parents" in (text := ast.unparse(statement)) or text.count(".parent") > 1
     return folder is None or (climbs and folder[0].count("/") != folder[1].count("/"))
+
+
+def loading_notes(
+    targets: Targets, names: Names, open_module: Callable[[str], Document | None]
+) -> Iterator[Note]:
+    """Packages that are loaded before a moved module now, and do more than import and define."""
+    told: set[str] = set()
+    for old, new in targets.renames.items():
+        came = {targets.renamed(above) for above in _above(old)}
+        for package in _above(new):
+            path = names.path_of(package)
+            if package in came or package in told or path is None or path in targets.paths:
+                continue
+            told.add(package)
+            document = open_module(package)
+            if document is None or not path.endswith("__init__.py"):
+                continue
+            acting = next((n for n in document.module.tree.body if _acts(n)), None)
+            if acting is not None:
+                message = f"Runs before `{new}` now, whose package is loaded first."
+                yield Note("own module", document.module.place(acting.lineno), message)
+
+
+def _above(dotted: str) -> Iterator[str]:
+    while "." in dotted:
+        dotted = dotted.rpartition(".")[0]
+        yield dotted
+
+
+def _acts(node: ast.stmt) -> bool:
+    """Whether a statement of an `__init__` may do something that others see."""
+    if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass, ast.Assign, ast.AnnAssign)):
+        return False
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return False
+    inside = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+    handled = [part for item in getattr(node, "handlers", ()) for part in item.body]
+    return not (inside or handled) or any(map(_acts, [*inside, *handled]))
 
 
 def packaging_notes(targets: Targets, tree: Tree) -> Iterator[Note]:

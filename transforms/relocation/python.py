@@ -141,7 +141,7 @@ class PythonFile:
         if stays:
             self.editor.rename(site, stays, self._spell(site, stays))
         for name, (target, new) in away.items():
-            if target == stays:
+            if stays and target == stays:
                 self._replace(site, name, new)
                 continue
             self.editor.remove(site, name)
@@ -271,6 +271,7 @@ class PythonFile:
                     self._write(reference, 0, local)
                 continue
             self._refuse_ambiguous(handles, reference)
+            self._refuse_unready(first, reference, depth)
             old = ".".join(chain[: len(first.module.split(".")) + depth])
             new = self.targets.modules[old]
             spelled = self._spelled(first, new, local)
@@ -322,6 +323,23 @@ class PythonFile:
         target = resolve_import(self.document.package, statement.level, statement.module)
         full = f"{target}.{alias.name}"
         return self.targets.renamed(full) == top and self.around.is_module(full)
+
+    def _refuse_unready(self, handle: _Handle, reference: Reference, depth: int) -> None:
+        """A package is no attribute of the one above it before its `__init__` has run."""
+        chain = [*handle.module.split("."), *reference.attributes[:depth]]
+        old = ".".join(chain)
+        inside = self.targets.modules[old].startswith(self.package + ".")
+        is_init = self.document.path.rpartition("/")[2] == "__init__.py" and "." in self.package
+        if not (handle.is_root and is_init and inside) or reference.deferred:
+            return
+        if not old.startswith(self.document.package + "."):
+            raise Refusal(
+                "cycle",
+                f"`{self.targets.modules[old]}` cannot be reached by its whole name here: "
+                f"`{self.package}` is still being loaded.",
+                next_step=f"Write `from . import` for `{old}` first, or choose another package.",
+                place=self.module.place(getattr(reference.node, "lineno", 1)),
+            )
 
     def _depth(self, handle: _Handle, reference: Reference) -> int | None:
         """How many attributes spell the innermost moved module that a use reaches."""

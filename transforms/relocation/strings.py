@@ -36,6 +36,7 @@ _PACKAGING = frozenset(
 _ENTRY = re.compile(r"\s*[\w.-]+\s*=\s*\Z")
 # An import in code that stands in a string: what a test runs in a child process.
 _IMPORT = re.compile(r"(?:\A|[\n;])[ \t>]*(?:from|import)[ \t]+\Z")
+_WRITTEN_IMPORT = re.compile(r"[\n;\x22\x27][ \t>]*(?:from|import)[ \t]+\Z")
 
 
 class RelocatedStrings:
@@ -136,11 +137,24 @@ class RelocatedStrings:
         self._put(start + at.start, start + at.end, mention.new, "string")
 
     def _f_string(self, node: ast.JoinedStr) -> None:
-        for part in node.values:
-            if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                if self._names(part.value):
-                    self._note(node, "an f-string names what moves; it was left alone")
-                    return
+        """An import in code that an f-string holds follows; every other name in one is noted."""
+        named = sum(
+            len(list(self.mentions.find(part.value)))
+            for part in node.values
+            if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        )
+        if not named:
+            return
+        start, end = self.module.span(node)
+        written = [
+            mention
+            for mention in self.mentions.find(self.module.text, start, end)
+            if _WRITTEN_IMPORT.search(self.module.text, start, mention.start)
+        ]
+        for mention in written:
+            self._put(mention.start, mention.end, mention.new, "string")
+        if len(written) != named:
+            self._note(node, "an f-string names what moves; it was left alone")
 
     # Prose
 

@@ -3,6 +3,7 @@
 script      the file itself, before the plan and the engine are put into it; it is never imported
 inside      what the file runs once its environment is there
 engine      which of Repot's own sources the file carries
+installed   whether that engine is the one that was installed
 quoting     text as literals that a reader can read and that hide nothing
 build       the file, put together
 check       whether a file is what `build` makes of its plan

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from transforms.errors import Place
@@ -12,6 +10,7 @@ from verify.bundle import VERSION
 from verify.bundle.build import Subject
 from verify.bundle.check import Checked, Difference
 from verify.bundle.engine import engine_digest
+from verify.bundle.installed import doubts
 from verify.replay import Replay
 from verify.replay_report import replayed
 from verify.report import (
@@ -124,13 +123,7 @@ def _plan(subject: Subject) -> Section:
 
 def _doubts() -> list[str]:
     """Say so where this Repot is itself no release as installed."""
-    try:
-        origin = distribution("repot").read_text("direct_url.json")
-    except PackageNotFoundError:
-        origin = None
-    if origin is None or not json.loads(origin).get("dir_info", {}).get("editable"):
+    why = doubts()
+    if not why:
         return []
-    return [
-        "This Repot is a working copy: hold the engine's digest against the one that the release "
-        "publishes."
-    ]
+    return [f"{why}: hold the engine's digest against the one that the release publishes."]

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from verify.certificate.names import named
 from verify.certificate.pieces import Place, Shapes, name_of
+from verify.certificate.resolve import Side, named
 from verify.certificate.source import (
     Module,
     Source,
@@ -20,9 +19,6 @@ from verify.certificate.source import (
     only_imports,
 )
 from verify.certificate.whole import Whole, likely, verified
-
-if TYPE_CHECKING:
-    from verify.certificate.resolve import Side
 
 _MOST_COMPARED = 4_000_000  # pairs of like statements; a hostile file may have more
 Sources = Mapping[str, Source]

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from verify.certificate.both import Both
 from verify.certificate.meaning import Look
 from verify.certificate.names import HINT, LocalImport, Ref, words
 from verify.certificate.resolve import Side
 from verify.certificate.source import Import, Module, Unit
-
-if TYPE_CHECKING:
-    from verify.certificate.judge import Judge
 
 
 class Entry(NamedTuple):
@@ -35,8 +33,8 @@ class Entry(NamedTuple):
 class Imports:
     """Compares what the changed modules of two trees import."""
 
-    def __init__(self, judge: Judge) -> None:
-        self.judge = judge
+    def __init__(self, both: Both) -> None:
+        self.both = both
 
     def _entries(self, side: Side, module: Module | None) -> Iterator[tuple[Entry, Import]]:
         for site, item in module.imports() if module else ():
@@ -56,24 +54,24 @@ class Imports:
     def compare(self, old: Module | None, new: Module | None) -> None:
         """Judge the imports of a module by what they bring."""
         ours, theirs = (
-            list(self._entries(self.judge.base, old)),
-            list(self._entries(self.judge.target, new)),
+            list(self._entries(self.both.base, old)),
+            list(self._entries(self.both.target, new)),
         )
         gone, come = Counter(e for e, _ in ours), Counter(e for e, _ in theirs)
         present = come.copy()
         gone, come = gone - come, come - gone
-        homes = [self.judge.old[path] for path in self.judge.sources[new.path]] if new else []
+        homes = [self.both.old[path] for path in self.both.sources[new.path]] if new else []
         homes += [old] if old and old not in homes else []
-        known = {e.guards for home in homes for e, _ in self._entries(self.judge.base, home)}
+        known = {e.guards for home in homes for e, _ in self._entries(self.both.base, home)}
         for one in sorted(gone, key=repr):  # spelled otherwise, yet it brings the same
             for other in sorted(come, key=repr):
                 if one.name == other.name != "*" and one[2:] == other[2:] and old and new:
-                    if self.judge.same(old, new, one.name, hint=True):
+                    if self.both.same(old, new, one.name, hint=True):
                         both = min(gone[one], come[other])
                         gone[one] -= both
                         come[other] -= both
         self._respelled(old, new, gone, come)
-        left = old is not None and self.judge.moved.get(old, new) is not new
+        left = old is not None and self.both.moved.get(old, new) is not new
         for entry, item in ours:
             if gone[entry] > 0 and old:
                 gone[entry] -= 1
@@ -97,31 +95,31 @@ class Imports:
         def brought(side: Side, module: Module, entry: Entry) -> object:
             if entry.loaded is not None:
                 stems = {*map(side.called, side.find(module.path, 0, entry.loaded))}
-                return (stems, entry[2:4]) if stems & self.judge.gone else None
+                return (stems, entry[2:4]) if stems & self.both.gone else None
             whats = entry.what if isinstance(entry.what, frozenset) else ()
-            moved = bool(whats) and all(self.judge.went(what) and not rest for what, rest in whats)
+            moved = bool(whats) and all(self.both.went(what) and not rest for what, rest in whats)
             return entry[1:4] if moved else None
 
-        for one in sorted(gone, key=repr) if self.judge.gone and old and new else ():
-            known = brought(self.judge.base, old, one) if old and gone[one] else None
+        for one in sorted(gone, key=repr) if self.both.gone and old and new else ():
+            known = brought(self.both.base, old, one) if old and gone[one] else None
             for other in sorted(come, key=repr) if known and new else ():
-                if come[other] and new and brought(self.judge.target, new, other) == known:
+                if come[other] and new and brought(self.both.target, new, other) == known:
                     both = min(gone[one], come[other])
                     gone[one] -= both
                     come[other] -= both
 
     def _import(self, side: str, module: Module, item: Import, why: str) -> None:
         said = f"`{item.spelled}` {why}"
-        self.judge.residual(side, module.source, item.line, "import", said, [item.line])
+        self.both.residual(side, module.source, item.line, "import", said, [item.line])
 
     def _leaves(self, old: Module, new: Module | None, entry: Entry) -> bool:
         """Tell whether an import may go: something used it, or its name is still the same."""
-        used = any(entry.serves(ref) for _, ref in self.judge.uses(old, entry.name))
+        used = any(entry.serves(ref) for _, ref in self.both.uses(old, entry.name))
         if used or entry.name in (old.listed() or ()):
             return True
         if new is None or entry.loaded is not None or entry.name not in new.names:
             return False
-        return self.judge.same(old, new, entry.name, hint=entry.typing)
+        return self.both.same(old, new, entry.name, hint=entry.typing)
 
     def _needless(self, old: Module | None, new: Module, entry: Entry) -> str | None:
         """Say why an import should not have come, or None."""
@@ -129,37 +127,37 @@ class Imports:
         if name == "*":
             return "is new, and nobody can tell what it brings"
         known = old is not None and name in old.names and entry.loaded is None
-        if known and old is not None and self.judge.same(old, new, name, hint=entry.typing):
+        if known and old is not None and self.both.same(old, new, name, hint=entry.typing):
             return None  # the name was there, and still is
-        uses = [(unit, ref) for unit, ref in self.judge.uses(new, name) if entry.serves(ref)]
+        uses = [(unit, ref) for unit, ref in self.both.uses(new, name) if entry.serves(ref)]
         if not uses:
             wanted = name in (new.listed() or ()) or self._handed_on(new, name)
             return None if wanted else "is new, and nothing here uses it"
         ran = entry.typing or any(ref.when != HINT for _, ref in uses)
         for unit, _ in uses:
-            origin = self.judge.pairing.key(new.path, unit.index)
-            home = self.judge.old.get(origin[0])
-            ran |= home is None or self.judge.base.lookup(home, name).sure
+            origin = self.both.pairing.key(new.path, unit.index)
+            home = self.both.old.get(origin[0])
+            ran |= home is None or self.both.base.lookup(home, name).sure
         return None if ran else "was only for annotations, and now it runs"
 
     def _handed_on(self, new: Module, name: str) -> bool:
         """Tell whether another changed module takes a name from this one."""
-        for module in self.judge.new.values():
+        for module in self.both.new.values():
             for unit in module.source.units if module is not new else ():
                 for item in (
-                    self.judge.facts(module, unit).imports if name in words(unit.text) else ()
+                    self.both.facts(module, unit).imports if name in words(unit.text) else ()
                 ):
                     if item.member == name:
-                        if new.stem in self.judge.target.find(module.path, item.level, item.module):
+                        if new.stem in self.both.target.find(module.path, item.level, item.module):
                             return True
         return False
 
     def compare_local(self, old: Module, before: Unit, new: Module, after: Unit) -> None:
         """Judge the imports within functions."""
-        ours, theirs = self.judge.facts(old, before), self.judge.facts(new, after)
+        ours, theirs = self.both.facts(old, before), self.both.facts(new, after)
         for deep in (False, True):
-            one = {_local(self.judge.base, old, item, deep): item for item in ours.locals}
-            other = {_local(self.judge.target, new, item, deep): item for item in theirs.locals}
+            one = {_local(self.both.base, old, item, deep): item for item in ours.locals}
+            other = {_local(self.both.target, new, item, deep): item for item in theirs.locals}
             if one.keys() == other.keys():
                 return
         for entry in sorted(one.keys() - other.keys(), key=repr):

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from verify.certificate.both import Both
 from verify.certificate.conserve import Pairing, symbols
+from verify.certificate.findings import Findings
 from verify.certificate.imports import Imports
-from verify.certificate.meaning import Look, What
+from verify.certificate.meaning import Look
 from verify.certificate.names import (
     HARMLESS,
     HINT,
     NOW,
-    Facts,
     Ref,
-    facts,
     immutable,
     last_name,
     logger_name,
@@ -34,11 +31,8 @@ from verify.certificate.pieces import (
     unlike,
 )
 from verify.certificate.place import judge_place
-from verify.certificate.resolve import CHECKING, Side
+from verify.certificate.resolve import Side
 from verify.certificate.source import Module, Source, Unit, is_text
-
-if TYPE_CHECKING:
-    from verify.certificate import Findings
 
 _DOTTED = re.compile(r"(?<!\w)[^\W\d]\w*(?:[.:][^\W\d]\w*)+")
 _FRAMES = re.compile(
@@ -52,31 +46,20 @@ _QUOTED = re.compile("[a-zA-Z]{0,2}[\"']")
 _WHY = {"changed": "was changed", "removed": "is gone", "added": "is new"}
 
 
-class Judge:
+class Judge(Both):
     """Compares the changed modules of two trees, statement by statement."""
 
     def __init__(
         self, base: Side, target: Side, pairing: Pairing, shapes: Shapes, found: Findings
     ) -> None:
-        self.base, self.target = base, target
-        self.pairing, self.shapes, self.found = pairing, shapes, found
-        self.old, self.new = ({m.path: m for m in side.changed()} for side in (base, target))
-        self.stems = {module.stem: module for module in self.old.values()}
+        super().__init__(base, target, pairing, found)
+        self.shapes = shapes
         self.pairs = [
             (self.old[ours[0]], ours[1], self.new[theirs[0]], theirs[1])
             for theirs, ours in sorted(pairing.pairs.items())
         ]
-        self.sources: dict[str, set[str]] = defaultdict(set)  # where a file's statements were
-        for old, _, new, _ in self.pairs:
-            self.sources[new.path].add(old.path)
-        self.whole = pairing.whole
-        self.moved = {self.old[old]: self.new[new] for new, old in self.whole.paths.items()}
-        for old_module, new_module in self.moved.items():
-            self.sources[new_module.path].add(old_module.path)
-        self._facts: dict[tuple[int, int, bool], Facts] = {}
         self._edits: dict[Place, list[set[int]]] = {}  # lines that an edit changed, by side
         self._differing: dict[tuple[str, str], frozenset[str]] = {}
-        self.gone = set(self.whole.called.values())
         self.imports = Imports(self)
         self.frozen: set[tuple[Place, str]] = set()  # read anew each time before, or once
 
@@ -102,35 +85,6 @@ class Judge:
             elif has is not None or had not in self.moved:
                 self.imports.compare(had, has)
 
-    # --- what others ask as well ---
-
-    def facts(self, module: Module, unit: Unit, *, deep: bool = True) -> Facts:
-        """Give what a statement refers to."""
-        place = (id(module.source), unit.index, deep)
-        if place not in self._facts:
-            lazy = "annotations" in module.source.futures
-            checking = module.outside("TYPE_CHECKING") in CHECKING
-            self._facts[place] = facts(unit.node, lazy_hints=lazy, checking=checking, deep=deep)
-        return self._facts[place]
-
-    def uses(self, module: Module, name: str) -> Iterator[tuple[Unit, Ref]]:
-        """List the uses of a module's name within the module."""
-        for unit in module.source.units:
-            if name in words(unit.text):
-                found = self.facts(module, unit)
-                for ref in (*found.refs, *found.guards):
-                    if ref.name == name and ref.local is None:
-                        yield unit, ref
-
-    def same(self, old: Module, new: Module, name: str, *, hint: bool) -> bool:
-        """Tell whether a name means the same in two modules, one of each tree."""
-        for deep in (False, True):
-            look = Look(hint, deep)
-            ours, theirs = self.base.lookup(old, name, look), self.target.lookup(new, name, look)
-            if ours.equals(theirs, hint=hint):
-                return True
-        return False
-
     def differing(self, old: Module, new: Module) -> frozenset[str]:
         """List the names that do not mean the same in two modules."""
         place = old.path, new.path
@@ -145,13 +99,6 @@ class Judge:
                 if not all(self.same(old, new, name, hint=hint) for hint in (False, True))
             )
         return self._differing[place]
-
-    def residual(
-        self, side: str, source: Source, line: int, kind: str, why: str, lines: Iterable[int] = ()
-    ) -> None:
-        """Note a residual with the text of its line."""
-        text = source.line_text(line)
-        self.found.residual(side, source.path, line, kind, why, text, lines)
 
     def _whole(self, side: str, source: Source, index: int, kind: str, why: str = "") -> None:
         unit, why = source.units[index], why or f"this statement {_WHY[kind]}"
@@ -297,10 +244,6 @@ class Judge:
                 chain = tuple(".".join(names).replace(".", " . ").split())
                 found[start] = (chain, frozenset(what for what, _ in meaning.whats))
         return found
-
-    def went(self, what: What) -> bool:
-        """Tell whether a meaning is a module that moved whole."""
-        return what[0] == "mod" and what[1] in self.gone
 
     def _string(self, one: str, other: str, prose: bool) -> bool:
         """Tell whether two strings, or comments, differ only in the paths of what moved."""

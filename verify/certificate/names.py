@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from unicodedata import normalize
 
 from verify.certificate.source import (
@@ -27,9 +27,6 @@ from verify.certificate.source import (
     imports_of,
     only_imports,
 )
-
-if TYPE_CHECKING:
-    from verify.certificate.resolve import Side
 
 NOW, LATER, HINT = "now", "later", "hint"  # run on import, run when called, never evaluated
 # What these wrap stays what it is: nothing is registered, no annotation is evaluated.
@@ -470,16 +467,6 @@ def constant(module: Module, node: ast.AST) -> str | None:
         node = getattr(owner, "value", node)
     value = node.value if isinstance(node, ast.Constant) else None
     return value if isinstance(value, str) else None
-
-
-def named(side: Side, dotted: str) -> Iterator[tuple[str, str, list[str]]]:
-    """List the modules, the name in each, and the rest, that a dotted path may mean."""
-    parts = re.split("[.:]", dotted)
-    for size in range(1, len(parts)):
-        stems = side.find("", 0, ".".join(parts[:size]))
-        if size > 1 and not stems:
-            return  # nor is there anything within
-        yield from ((stem, parts[size], parts[size + 1 :]) for stem in stems)
 
 
 def logger_name(ref: Ref | None, call: ast.Call) -> int | None:

@@ -6,13 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 from posixpath import dirname
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from verify.certificate.both import Both
 from verify.certificate.names import last_name, logger_name, words
 from verify.certificate.source import Module, Unit, bound, children
-
-if TYPE_CHECKING:
-    from verify.certificate.judge import Judge
 
 NAMES = {"__name__", "__package__", "__file__"}
 CLIMBING = re.compile(r"\bparents?\b|\bdirname\b|\bpardir\b|\.\.")
@@ -35,38 +33,38 @@ class Use(NamedTuple):
     kept: frozenset[str]
 
 
-def judge_place(judge: Judge, old: Module, new: Module, after: Unit) -> None:
+def judge_place(both: Both, old: Module, new: Module, after: Unit) -> None:
     """Look at what the code of a module that moved whole makes of its own place."""
     if old.stem == new.stem or "__" not in after.text:
         return
-    exempt = {logger_name(ref, call) for ref, call, _ in judge.facts(new, after).calls}
+    exempt = {logger_name(ref, call) for ref, call, _ in both.facts(new, after).calls}
     for use in own_place(after.node):
         if id(use.node) in exempt or (
-            use.name == "__file__" and _along(judge, old, new, after, use)
+            use.name == "__file__" and _along(both, old, new, after, use)
         ):
             continue
         now, was = (m.stem.replace("/", ".") for m in (new, old))
         said = f"`{use.name}` is handed on, and names {now} now; it was {was}"
         if use.name != "__file__" and use.handed:
-            judge.found.observe(new.path, use.node.lineno, "name", said)
+            both.found.observe(new.path, use.node.lineno, "name", said)
         elif use.name != "__name__" or not use.main:
             why = f"{use.name} is that of {now} now; it was that of {was}"
-            judge.residual("target", new.source, use.node.lineno, "binding", why)
+            both.residual("target", new.source, use.node.lineno, "binding", why)
 
 
-def _along(judge: Judge, old: Module, new: Module, after: Unit, use: Use) -> bool:
+def _along(both: Both, old: Module, new: Module, after: Unit, use: Use) -> bool:
     """Tell whether what is found from a module's path went along: its folder moved whole."""
     folders = [new.path, old.path]
-    for _ in range(use.climbs + _climbs_on(judge, use, after)):
+    for _ in range(use.climbs + _climbs_on(both, use, after)):
         folders = [dirname(folder) for folder in folders]
-    return use.climbs > 0 and judge.whole.folders.get(folders[0]) == folders[1]
+    return use.climbs > 0 and both.whole.folders.get(folders[0]) == folders[1]
 
 
-def _climbs_on(judge: Judge, use: Use, after: Unit) -> int:
+def _climbs_on(both: Both, use: Use, after: Unit) -> int:
     """Count at most how far up the paths are followed that a statement gives a name to."""
     own = len(CLIMBING.findall(after.text))
     count = 0 if own == use.climbs else own
-    for module in judge.new.values() if use.kept else ():
+    for module in both.new.values() if use.kept else ():
         for unit in module.source.units:
             if unit is not after and words(unit.text) & use.kept:
                 count += len(CLIMBING.findall(unit.text))

@@ -19,10 +19,9 @@ from verify.certificate.names import (
     as_bytes,
     constant,
     last_name,
-    named,
     words,
 )
-from verify.certificate.resolve import Side
+from verify.certificate.resolve import Side, named
 from verify.certificate.source import (
     FUNCTIONS,
     Module,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -485,3 +486,13 @@ class Side:
         """Describe a condition by its shape and what its names mean."""
         names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
         return (ast.dump(test), tuple(self.lookup(module, n).whats for n in names))
+
+
+def named(side: Side, dotted: str) -> Iterator[tuple[str, str, list[str]]]:
+    """List the modules, the name in each, and the rest, that a dotted path may mean."""
+    parts = re.split("[.:]", dotted)
+    for size in range(1, len(parts)):
+        stems = side.find("", 0, ".".join(parts[:size]))
+        if size > 1 and not stems:
+            return  # nor is there anything within
+        yield from ((stem, parts[size], parts[size + 1 :]) for stem in stems)

@@ -1,6 +1,6 @@
 """The pre-push hook: judges the commits that a push brings, as pre-commit names them.
 
-    python -I -m verify.ci.hook [--strict] [--jobs N]
+    python -I -m repot.hook [--strict] [--jobs N]
 
 pre-commit gives the range in PRE_COMMIT_FROM_REF and PRE_COMMIT_TO_REF, as ids or as names. The
 first is missing where a push makes a branch; then the remote's default branch is what it is
@@ -29,7 +29,7 @@ _ZEROS = re.compile(r"0{40}(?:0{24})?")  # how git writes a ref that is not ther
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Judge a push and give the exit code."""
-    parser = argparse.ArgumentParser(prog="verify.ci.hook", description="Judge a push.")
+    parser = argparse.ArgumentParser(prog="repot.hook", description="Judge a push.")
     parser.add_argument("--strict", action="store_true", help="fail for commits to be read, too")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes; 0: one a core")
     options = parser.parse_args(arguments)

@@ -17,7 +17,7 @@ HELP = """Write one Python file that checks a move in any clone, or check such a
 The file holds the plan in clear, the ids of both commits and Repot's own sources. It needs git and
 CPython, and nothing installed. The plan is replayed first: a file that would not say PASS is not
 written. With --check, a file is parsed and not run; all but its plan must be, byte for byte, what
-this Repot writes.
+this Repot writes. An engine that is not as it was installed is refused either way.
 
 \b
 Examples:
@@ -66,19 +66,23 @@ def bundle(
 
 def _check(path: Path) -> Report:
     from verify.bundle.check import check
+    from verify.bundle.installed import require_installed
     from verify.bundle.reports import checked
 
+    require_installed()
     return checked(path, check(path))
 
 
 def _write(path: Path, repo: Path, base: str, target: str, output: Path) -> Report:
     from transforms.plan_load import parse_plan, plan_text
     from verify.bundle.build import Subject, build, write
+    from verify.bundle.installed import require_installed
     from verify.bundle.reports import written
     from verify.judging import formatters_of
     from verify.ranges import open_range
     from verify.replay import replay
 
+    require_installed()
     text = plan_text(path)
     plan = parse_plan(text.encode(), str(path))
     with console.progress(f"{path.name}: replaying"):

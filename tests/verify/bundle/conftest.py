@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.interpreters import interpreters
 from tests.verify.bundle.rig import World
 
 
@@ -25,16 +22,7 @@ def warm(world: World) -> World:
     return world
 
 
-@pytest.fixture(scope="session")
-def interpreters() -> dict[str, str]:
+@pytest.fixture(scope="session", name="interpreters")
+def every_interpreter() -> dict[str, str]:
     """Each supported interpreter that is on the path or kept by pyenv, this one included."""
-    found = {f"3.{sys.version_info[1]}": sys.executable}
-    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    for version in ("3.10", "3.11", "3.12", "3.13"):
-        kept = sorted(str(path) for path in root.glob(f"{version}.*/bin/python"))
-        for candidate in filter(None, (*kept, shutil.which(f"python{version}"))):
-            code = f"import sys; sys.exit(sys.version_info[1] != {version.partition('.')[2]})"
-            done = subprocess.run([candidate, "-c", code], capture_output=True, check=False)
-            if done.returncode == 0:
-                found.setdefault(version, candidate)
-    return found
+    return interpreters()

@@ -228,7 +228,16 @@ class TestRequest:
         assert read_request(beside).repo == ROOT / "tests"
 
 
-HOSTILE = ("sitecustomize", "usercustomize", "venv", "json", "verify", "transforms", "libcst")
+HOSTILE = (
+    "sitecustomize",
+    "usercustomize",
+    "venv",
+    "json",
+    "repot",
+    "verify",
+    "transforms",
+    "libcst",
+)
 
 
 @pytest.mark.registry

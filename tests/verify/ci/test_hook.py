@@ -186,7 +186,7 @@ class TestPush:
 
     def test_nothing_of_the_pushed_tree_is_imported(self, history: History, push: Push) -> None:
         # Not names of the standard library: pre-commit itself would import those.
-        names = ("verify", "transforms", "libcst", "sitecustomize")
+        names = ("repot", "verify", "transforms", "libcst", "sitecustomize")
         evil = {f"{name}.py": "open('RAN', 'w')\nraise SystemExit(0)\n" for name in names}
         history.commit({**ALTERED, PLAN_PATH: PLAN, **evil}, CLAIM)
         assert push("main").returncode == 1

@@ -41,7 +41,7 @@ def script(world: World) -> list[str]:
     """The console script as an installation writes it: its own folder comes first on the path."""
     file = world.folder / "bin/repot"
     file.parent.mkdir(exist_ok=True)
-    file.write_text("from verify.cli import main\nif __name__ == '__main__':\n    main()\n")
+    file.write_text("from repot.launcher import main\nif __name__ == '__main__':\n    main()\n")
     return [sys.executable, str(file)]
 
 

@@ -1,0 +1,1 @@
+"""Repot, as it is installed: the command, and `repot.api` for programs."""

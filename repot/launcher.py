@@ -1,0 +1,99 @@
+"""Starts the engine in a process of its own, on whose path nothing of the user's stands before it.
+
+A user may have packages named `transforms` and `verify`, in the current folder, on PYTHONPATH or
+installed beside Repot. So the engine's folder comes first on the path; and where anything but an
+installation may have been imported already, a fresh Python takes this one's place (the same
+process id, terminal and exit code), without PYTHONPATH and without the current folder.
+
+Run before each command, so it imports only what every Python has loaded by then.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+COMMAND = "verify.cli"
+FAULT = 3  # the exit code
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_HOME = os.path.dirname(_PACKAGE)
+_PRIVATE = os.path.join(_PACKAGE, "_engine")
+
+# The folder that holds the engine's packages: a private one, or the top of the repository.
+ENGINE = _PRIVATE if os.path.isdir(os.path.join(_PRIVATE, "verify")) else _HOME
+_PACKAGES = {"transforms", "verify"}
+_LETTERS = {
+    "isolated": "-I",
+    "ignore_environment": "-E",
+    "no_user_site": "-s",
+    "dont_write_bytecode": "-B",
+}
+
+
+def main() -> None:
+    """Be the console script `repot`."""
+    start(COMMAND)
+
+
+def start(module: str, *, by_name: bool = False) -> None:
+    """Run `main` of a module of the engine with this process's arguments, and end with its code.
+
+    `by_name` says that it is done for `python -m`, which looks in the current folder first.
+    """
+    if _is_untouched(by_name=by_name):
+        _run(module, own_folder=not by_name)
+    options = [f"-X{name}" if value is True else f"-X{name}={value}"
+               for name, value in sys._xoptions.items()]  # fmt: skip
+    options += [f"-W{rule}" for rule in sys.warnoptions]
+    python, *rest = command(module, sys.argv[1:])
+    os.execve(python, [python, *options, *rest], environment())  # noqa: S606 - no shell, as meant
+
+
+def command(module: str, arguments: list[str]) -> list[str]:
+    """Give the command line of a fresh Python that runs `main` of a module of the engine."""
+    letters = [letter for flag, letter in _LETTERS.items() if getattr(sys.flags, flag)]
+    return [sys.executable, *letters, os.path.join(_PACKAGE, "launcher.py"), module, *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Give the environment variables of that Python: this process's, without PYTHONPATH."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def _is_untouched(*, by_name: bool) -> bool:
+    """Whether all that was imported so far came from Python itself or from an installation."""
+    if by_name and not _is_safe():
+        return False
+    return bool(sys.flags.ignore_environment) or not os.environ.get("PYTHONPATH")
+
+
+def _is_safe() -> bool:
+    """Whether Python was told to put no folder of its own choice before all others."""
+    return bool(sys.flags.isolated or getattr(sys.flags, "safe_path", False))  # from 3.11
+
+
+def _run(module: str, *, own_folder: bool) -> None:
+    """Run the engine in this process. `own_folder`: the path may begin with the script's folder."""
+    path = sys.path[1:] if own_folder and not _is_safe() else sys.path
+    sys.path[:] = [ENGINE, *(place for place in path if place)]
+    if _HOME not in sys.path:  # installed into a folder that only PYTHONPATH names
+        sys.path.append(_HOME)
+    for name in [name for name in sys.modules if name.partition(".")[0] in _PACKAGES]:
+        del sys.modules[name]  # a `.pth` file or `sitecustomize` has imported the user's own
+    os.environ.pop("PYTHONPATH", None)  # processes that this one starts
+    __import__(module)
+    engine = sys.modules[module]
+    found = os.path.abspath(str(engine.__file__))
+    if not found.startswith(os.path.join(ENGINE, "")):
+        # Neither path nor order decides where an import hook finds a module.
+        sys.stderr.write(
+            f"repot: `{module}` comes from {found}, not from {ENGINE}: something that is installed "
+            "in this environment redirects the import. Install Repot into one of its own.\n"
+        )
+        sys.exit(FAULT)
+    sys.exit(engine.main())
+
+
+if __name__ == "__main__":  # the fresh Python
+    _run(sys.argv.pop(1), own_folder=True)

@@ -1,0 +1,206 @@
+"""The wheel itself, as each installer puts it into an environment, beside a user's packages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.interpreters import interpreters
+from tests.repot.rig import (
+    ROOT,
+    Installation,
+    copy_of_the_project,
+    made_up_wheel,
+    variables,
+)
+from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+pytestmark = [pytest.mark.registry, pytest.mark.thorough]
+
+INSTALLERS = ["uv==0.13.9", "pipx==1.18.4"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CONSTRAINTS = ["-c", str(ROOT / "constraints.txt")]
+SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+
+
+def call(*command: str, cwd: Path | str = "/", more: Mapping[str, str] | None = None) -> str:
+    """Run a command that succeeds, and give what it prints."""
+    done = subprocess.run(
+        command, cwd=cwd, env=variables(more), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def environment(folder: Path, python: str, *options: str) -> Installation:
+    """Make an environment, without pip."""
+    call(python, "-I", "-m", "venv", *(options or ["--without-pip"]), str(folder))
+    return Installation(folder)
+
+
+def python(version: str) -> str:
+    """Name an interpreter, or skip the test."""
+    found = interpreters().get(version)
+    if found is None:
+        pytest.skip(f"Python {version} is not installed")
+    return found
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of_the_project(tmp_path_factory.mktemp("source") / "a tree")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """An environment with what builds and what installs."""
+
+    own: Installation
+
+    def pip(self, *arguments: str, into: Installation | None = None) -> str:
+        """Run pip for an environment, by default for the one that it is in."""
+        options = ["--python", into.python] if into else []
+        command = [self.own.python, "-I", "-m", "pip", "--disable-pip-version-check"]
+        return call(*command, *options, "--quiet", *arguments)
+
+    def build(self, source: Path, folder: Path) -> Path:
+        """Build the wheel of a folder or an archive of sources."""
+        self.pip("wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(source))
+        (built,) = folder.glob("repot-*.whl")
+        return built
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Tools:
+    folder = tmp_path_factory.mktemp("tools") / "env"
+    made = Tools(environment(folder, sys.executable, "--clear"))
+    (setuptools,) = PROJECT["build-system"]["requires"]
+    made.pip("install", "--no-compile", setuptools, *INSTALLERS)
+    return made
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tools.build(source, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """A project with a package `transforms` of its own, and a move in it."""
+    history = History(tmp_path_factory.mktemp("history"))
+    own = {f"{name}/__init__.py": "raise SystemExit(9)\n" for name in ("transforms", "verify")}
+    history.commit({**BEFORE, **own, PLAN_PATH: PLAN}, "Plan")
+    claim = f"Move\n\nMechanical-Move: {PLAN_PATH}"
+    history.commit({**AFTER, **own, PLAN_PATH: PLAN}, claim)
+    history.commit({**AFTER, **own, PLAN_PATH: PLAN, "note.txt": "x\n"}, "Note")
+    return history
+
+
+def works(script: str, history: History) -> None:
+    """Run a command that imports most of the engine, here and in other processes."""
+    command = [script, "chain", "HEAD~2..HEAD", "--jobs", "2", "--no-cache"]
+    printed = call(*command, cwd=history.folder, more={"PYTHONPATH": "."})
+    assert "2 commits: 1 for human eyes, 1 proved." in printed
+
+
+def theirs_works(made: Installation) -> None:
+    """Import a user's own packages."""
+    code = "import transforms.cli as a, verify.cli as b; assert a.MINE and b.MINE"
+    call(made.python, "-I", "-c", code)
+
+
+def test_it_holds_code_and_data_below_one_name(wheel: Path) -> None:
+    names = set(ZipFile(wheel).namelist())
+    listing = ["git", "ls-files", "hicache", "pool_host", "repot", "transforms", "verify"]
+    tracked = call(*listing, cwd=ROOT).splitlines()
+    wanted = {
+        f"repot/_engine/{path}" if path.startswith(("transforms/", "verify/")) else path
+        for path in tracked
+        if (ROOT / path).exists()
+    }
+    assert wanted <= names
+    info = f"{wheel.name.split('-py3')[0]}.dist-info"
+    assert {name.partition("/")[0] for name in names} == {"hicache", "pool_host", "repot", info}
+
+
+def test_from_an_archive_of_the_sources_it_is_the_same(
+    wheel: Path, source: Path, tools: Tools, tmp_path: Path
+) -> None:
+    call(tools.own.python, "-I", "-c", SDIST, str(tmp_path), cwd=source)
+    (archive,) = tmp_path.glob("repot-*.tar.gz")
+    again = tools.build(archive, tmp_path)
+    with ZipFile(wheel) as one, ZipFile(again) as other:
+        assert {name: one.read(name) for name in one.namelist()} == {
+            name: other.read(name) for name in other.namelist()
+        }
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.13"])
+def test_two_wheels_in_one_environment(
+    version: str, wheel: Path, tools: Tools, history: History, tmp_path: Path
+) -> None:
+    made = environment(tmp_path / "env", python(version))
+    ours = ["install", "--no-compile", *CONSTRAINTS, str(wheel)]
+    theirs = ["install", "--no-compile", str(made_up_wheel(tmp_path))]
+    tools.pip(*ours, into=made)  # ours first
+    tools.pip(*theirs, into=made)
+    works(made.script, history)
+    theirs_works(made)
+    file = str(tmp_path / "bundle.py")
+    asked = ["--base", "HEAD~2", "--target", "HEAD~1", "-o", file]
+    call(made.script, "bundle", PLAN_PATH, *asked, cwd=history.folder)
+    assert "SAME" in call(made.script, "bundle", "--check", file, cwd=history.folder)
+    tools.pip("uninstall", "--yes", "theirs", into=made)
+    works(made.script, history)
+    assert not list(made.site.glob("transforms*"))
+    tools.pip("uninstall", "--yes", "repot", into=made)
+    assert not list(made.site.glob("repot*"))
+    tools.pip(*theirs, into=made)  # theirs first
+    tools.pip(*ours, into=made)
+    works(made.script, history)
+    theirs_works(made)
+    tools.pip("uninstall", "--yes", "repot", into=made)
+    theirs_works(made)
+
+
+def test_an_editable_installation_gives_nothing_else(
+    source: Path, tools: Tools, history: History, tmp_path: Path
+) -> None:
+    made = environment(tmp_path / "env", python("3.13"))
+    tools.pip("install", "--no-compile", *CONSTRAINTS, "--editable", str(source), into=made)
+    tools.pip("install", "--no-compile", str(made_up_wheel(tmp_path)), into=made)
+    works(made.script, history)
+    theirs_works(made)
+    assert call(made.python, "-I", "-m", "repot.hook", "--help").startswith("usage: repot.hook")
+    assert call(made.script, "--version") == f"repot {PROJECT['project']['version']}\n"
+    assert "torch" not in tools.pip("list", "--format=freeze", into=made)
+
+
+def test_uv_installs_it_as_a_tool(
+    wheel: Path, tools: Tools, history: History, tmp_path: Path
+) -> None:
+    more = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
+    options = ["--quiet", "--no-config", "--python", python("3.13"), "--constraints"]
+    uv = str(tools.own.folder / "bin" / "uv")
+    call(uv, "tool", "install", *options, str(ROOT / "constraints.txt"), str(wheel), more=more)
+    assert {path.name for path in (tmp_path / "bin").iterdir()} == {"repot", "hicache"}
+    works(str(tmp_path / "bin" / "repot"), history)
+
+
+def test_pipx_installs_it(wheel: Path, tools: Tools, history: History, tmp_path: Path) -> None:
+    more = {"PIPX_HOME": str(tmp_path / "home"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
+    options = ["--quiet", "--python", python("3.10"), f"--pip-args={' '.join(CONSTRAINTS)}"]
+    call(str(tools.own.folder / "bin" / "pipx"), "install", *options, str(wheel), more=more)
+    assert {path.name for path in (tmp_path / "bin").iterdir()} == {"repot", "hicache"}
+    works(str(tmp_path / "bin" / "repot"), history)

@@ -10,6 +10,8 @@ PY = "$(VENV)/bin/python"
 PIP_INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
+# Tests start hundreds of interpreters: each would compile all modules anew.
+test: export PYTHONDONTWRITEBYTECODE =
 .NOTPARALLEL: # two installs into one environment would race
 .PHONY: help transform test lint bench docs clean
 

@@ -82,17 +82,24 @@ def _run(module: str, *, own_folder: bool) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] in _PACKAGES]:
         del sys.modules[name]  # a `.pth` file or `sitecustomize` has imported the user's own
     os.environ.pop("PYTHONPATH", None)  # processes that this one starts
-    __import__(module)
+    try:
+        __import__(module)
+    except ImportError as error:  # Python's own end for it would be 1, which means "it differs"
+        _fail(f"the engine in {ENGINE} cannot be loaded: {error}. Install Repot anew.")
     engine = sys.modules[module]
     found = os.path.abspath(str(engine.__file__))
     if not found.startswith(os.path.join(ENGINE, "")):
         # Neither path nor order decides where an import hook finds a module.
-        sys.stderr.write(
-            f"repot: `{module}` comes from {found}, not from {ENGINE}: something that is installed "
-            "in this environment redirects the import. Install Repot into one of its own.\n"
+        _fail(
+            f"`{module}` comes from {found}, not from {ENGINE}: something that is installed in "
+            "this environment redirects the import. Install Repot into one of its own."
         )
-        sys.exit(FAULT)
     sys.exit(engine.main())
+
+
+def _fail(message: str) -> None:
+    sys.stderr.write(f"repot: {message}\n")
+    sys.exit(FAULT)
 
 
 if __name__ == "__main__":  # the fresh Python

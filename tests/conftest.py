@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import subprocess
@@ -102,6 +103,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+
+
+def pytest_collection_finish() -> None:
+    """Spare every later search for garbage the modules and tests that stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def without_torch(path: Path, config: pytest.Config, package: str) -> bool | None:

@@ -305,6 +305,7 @@ api.review("a..b").plan = ""
 """
 
 
+@pytest.mark.thorough
 def test_mypy_checks_a_program_that_uses_it(installed: Installation, tmp_path: Path) -> None:
     write(tmp_path, {"right.py": SCRIPT, "wrong.py": WRONG})
     options = ["--strict", "--python-executable", installed.python, "--cache-dir", os.devnull]

@@ -67,6 +67,7 @@ def test_nothing_of_the_users_is_imported(
     assert found["files"][1] == str(probe.engine / "transforms" / "__init__.py")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
 def test_under_every_interpreter(version: str, users: Path, tmp_path: Path) -> None:
     python = interpreters().get(version)
@@ -150,6 +151,15 @@ def test_what_python_was_told_is_told_to_a_fresh_one(probe: Installation) -> Non
     assert options == {"utf8": True, "pycache_prefix": "/nowhere"}
     assert warnings == ["error::UserWarning"]
     assert no_bytecode == 1
+
+
+@pytest.mark.parametrize("paths", ["", "."], ids=["the same", "a fresh one"])
+def test_an_engine_that_cannot_be_loaded_is_a_fault(tmp_path: Path, paths: str) -> None:
+    made = probing(tmp_path / "env", sys.executable)
+    write(made.engine, {"transforms/__init__.py": "import gone\n"})
+    done = made.run(made.script, more={"PYTHONPATH": paths})
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "cannot be loaded: No module named 'gone'" in done.stderr
 
 
 class TestInstalledBeside:

@@ -91,7 +91,7 @@ def _programs(draw: st.DrawFn, depth: int = 0) -> list[str]:
     return lines
 
 
-@settings(max_examples=400, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(_programs())
 def test_generated_program_has_the_compilers_scopes(program: list[str]) -> None:
     source = "\n".join(program).replace("¶", "\n") + "\n"

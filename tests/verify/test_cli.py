@@ -515,6 +515,11 @@ def read_to_end(terminal: int) -> Iterator[str]:
 
 
 class TestProcess:
+    @pytest.fixture(autouse=True)
+    def importable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nothing that is installed has these names, and a test stands in a folder of its own."""
+        monkeypatch.setenv("PYTHONPATH", str(Path(transforms.__file__).parents[1]))
+
     def test_help_loads_nothing_that_is_slow(self) -> None:
         done = python(
             """

@@ -33,7 +33,7 @@ def inferred(before: Files, after: Files) -> Inferred | None:
 
 
 @given(moves())
-@SETTINGS
+@settings(SETTINGS, max_examples=25)
 def test_a_plan_that_replays_is_found_for_what_the_mover_moves(move: tuple[Files, str]) -> None:
     after = result(move)
     assume(after is not None)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import ROOT
 from tests.transforms.checkouts import run_git
 from transforms.errors import Refusal
 from verify.made import make
@@ -100,7 +101,7 @@ def test_the_git_of_the_current_folder_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "git").write_text(f"#!/bin/sh\ntouch '{mark}'\n")
     (tmp_path / "git").chmod(0o755)
     code = "from pathlib import Path; from verify.made import make; make(Path('made'))"
-    root = str(Path(__file__).parents[2])
+    root = str(ROOT)
     path = f".:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": root}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
@@ -112,7 +113,7 @@ def test_without_git_it_can_be_imported_and_says_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = "import verify.made, os; print(sorted(n for n in os.environ if 'GIT_' in n))"
-    root = str(Path(__file__).parents[2])
+    root = str(ROOT)
     environment = {"PATH": str(tmp_path), "PYTHONPATH": root}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True

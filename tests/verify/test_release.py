@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import ROOT
 from tests.transforms.case import MemoryTree
 from transforms.changes import EXECUTABLE, REGULAR, SYMLINK, Blob, Change, ChangeSet
 from transforms.engine import apply
@@ -224,7 +225,7 @@ def test_the_split_tree_and_its_patch_are_written_anew(tmp_path: Path, outcome: 
 
 def test_a_refusal_names_its_cause_and_exits_2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "verify.release", "--repo", str(tmp_path / "none")]
-    root = Path(release.__file__).parents[1]
+    root = ROOT
     done = subprocess.run(
         command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True,
         text=True, check=False,

@@ -34,9 +34,12 @@ def refuse_new_cycles(
     before, later = Graph(loading.before_edges), Graph(loading.after_edges)
     came = {new: old for old, new in targets.renames.items()}
     for module in sorted(loading.new_paths):
+        loaded = {name: line for name, line in later.edges(module).items() if name in inits}
+        if not loaded:
+            continue
         old = {targets.renamed(name) for name in before.edges(came.get(module, module))}
-        for target, line in sorted(later.edges(module).items()):
-            if target in old or target not in inits:
+        for target, line in sorted(loaded.items()):
+            if target in old:
                 continue
             back = later.path(target, module, {})
             if back is None or _was_cyclic(before, came, module, target):

@@ -47,6 +47,7 @@ class Relocation:
         self.relocated: tuple[Relocated, ...] = ()
         self.authored: dict[str, Blob] = {}
         self._documents: dict[str, Document] = {}
+        self._data: dict[str, bytes] = {}  # of files that are sure to be read, read together
 
     def move(self) -> None:
         """Move the files and rewrite what names them. Raises `Refusal`."""
@@ -58,6 +59,8 @@ class Relocation:
         left = OverlayTree(self.tree, dict.fromkeys(self.targets.paths))
         self.authored = authored_blobs(self.plan, self.names, left)
         python, texts = self._candidates()
+        moving = {path for path, new in self.targets.paths.items() if path != new}
+        self._data = self.tree.read_many(sorted(python | moving))
         self._read_names(python)
         for path in sorted(python):
             self._python(path)
@@ -80,9 +83,13 @@ class Relocation:
         """The document of a file of the tree; each is parsed once."""
         if path not in self._documents:
             package = self.names.package_of(path)
-            data = self.tree.read(path)
+            data = self._read(path)
             self._documents[path] = Document(path, data, package, sorter=self.sorter)
         return self._documents[path]
+
+    def _read(self, path: str) -> bytes:
+        data = self._data.get(path)
+        return self.tree.read(path) if data is None else data
 
     # Which files
 
@@ -109,6 +116,7 @@ class Relocation:
         bare = {path for path in found if path in scripts and path not in texts}
         python |= {path for path in bare if _SHEBANG.match(data[path])}
         python |= {path for path in self.targets.paths if path.endswith(PYTHON)}
+        texts |= {path for path in bare if data[path].startswith(b"#!")}
         return python, [path for path in found if path in texts and path not in python]
 
     def _read_names(self, python: set[str]) -> None:
@@ -119,8 +127,7 @@ class Relocation:
             if old.rpartition(".")[2] != new.rpartition(".")[2]
         ]
         if changed:
-            data = self.tree.read_many(sorted(python))
-            texts = {path: raw.decode("utf-8", "replace") for path, raw in data.items()}
+            texts = {path: self._data[path].decode("utf-8", "replace") for path in sorted(python)}
             self.around.read_names = collect_readings(texts)
 
     def _is_left(self, path: str) -> bool:
@@ -170,7 +177,7 @@ class Relocation:
         new = self.targets.paths.get(path, path)
         if new != path:
             self.after.setdefault(path, None)
-        if new != path or data != self.tree.read(path):
+        if new != path or data != self._read(path):
             self.after[new] = Blob(data, mode)
 
     def _note_left(self, path: str) -> None:
@@ -200,6 +207,7 @@ class Relocation:
     def _others(self, texts: list[str]) -> None:
         rewriter = RelocatedTexts(self.around, self.mentions)
         data = self.tree.read_many(texts)
+        self._data.update(data)
         for path in sorted(texts):
             if self._is_left(path):
                 continue
@@ -219,9 +227,7 @@ class Relocation:
         new = self.targets.paths[path]
         if new == path:
             return
-        blob = self.tree.blob(path)
-        if blob is None:
-            return
+        blob = Blob(self._read(path), self.tree.entries()[path])
         if blob.mode not in (REGULAR, EXECUTABLE) and b"/" in blob.data:
             message = (
                 "A symbolic link that goes along; where it leads from there must be looked at."

@@ -46,7 +46,8 @@ class Mentions:
         self._paths = paths
         files = [path for path in paths if not any(path.startswith(f + "/") for f in self._folders)]
         self._path = _pattern(
-            [*files, *self._folders], r"(?<![\w./-])((?:\./)?)({})((?:/[\w.*-]+)*/?)(?![\w-])"
+            [*files, *self._folders],
+            r"(?<![\w./-])((?:\./)?)({})((?:/[\w.*-]+)*/?)(?![\w-])(?!\.\w)",
         )
 
     def find(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Mention]:

@@ -16,6 +16,7 @@ from transforms.texts import place_in
 from transforms.tree import Tree
 
 _OWN_PLACE = frozenset({"__file__", "__path__", "__package__", "__spec__", "__loader__"})
+_PACKAGES = re.compile(r"(?m)^[^#\n]*\b(?:packages|package_dir|package-dir|py_modules)\b")
 _LIST = re.compile(r"""(?ms)^[ \t]*packages[ \t]*=[ \t]*(?:\[|\n)(.*?)(?:\]|\n\S|\Z)""")
 
 
@@ -90,6 +91,7 @@ def _acts(node: ast.stmt) -> bool:
 
 def packaging_notes(targets: Targets, tree: Tree) -> Iterator[Note]:
     """A list of packages that has the old ones and misses a new folder."""
+    yield from _root_notes(targets, tree)
     entries = tree.entries()
     homes = {
         new.rpartition(".")[0]
@@ -108,6 +110,34 @@ def packaging_notes(targets: Targets, tree: Tree) -> Iterator[Note]:
                     line = text.count("\n", 0, listed.start()) + 1
                     message = f"Lists packages, and not `{home}`, which is new: add it."
                     yield Note("packaging", place_in(path, text, line, listed.start()), message)
+
+
+def _root_notes(targets: Targets, tree: Tree) -> Iterator[Note]:
+    """Where packaging says in which folder names start, and they start in another now."""
+    roots = {
+        root
+        for whole in targets.wholes
+        for old, new in whole.files.items()
+        if whole.old == whole.new and (root := _moved_root(old, new)) is not None
+    }
+    for path in ("pyproject.toml", "setup.cfg", "setup.py"):
+        if not roots or path not in tree.entries():
+            continue
+        text = tree.read(path).decode("utf-8", "replace")
+        found = _PACKAGES.search(text)
+        if found is not None:
+            line = text.count("\n", 0, found.start()) + 1
+            message = (
+                f"Names start in `{min(roots) or '.'}` now: where packages are found must say so."
+            )
+            yield Note("packaging", place_in(path, text, line, found.start()), message)
+
+
+def _moved_root(old: str, new: str) -> str | None:
+    """The new folder in which names start, where a path changed by that alone."""
+    if old != new and new.endswith("/" + old):
+        return new[: -len(old) - 1]
+    return "" if old != new and old.endswith("/" + new) else None
 
 
 def _is_there(dotted: str, paths: Iterable[str]) -> bool:

@@ -231,7 +231,7 @@ def _warning(offer: Offer, new: str, old: str, typed: Sequence[str]) -> Iterator
     if not offer.is_open:
         yield from ("", "", *_dunder_all(offer.listed))
     if offer.runs:
-        yield from ("", "", *_main(new))
+        yield from ("", *_main(new))
 
 
 def _getattr(offer: Offer, new: str, old: str) -> Iterator[str]:

@@ -115,7 +115,11 @@ class RelocatedStrings:
             entry = _ENTRY.match(value[: mention.start]) and mention.rest
             sure = is_called or bool(mention.rest and self._is_defined(mention))
             if mention.kind == "path":
-                sure, whole = mention.start == 0, True
+                one_word = "/" not in mention.old + mention.rest and "." not in mention.old
+                is_module = mention.old in self.file.targets.renames  # and found as such
+                if one_word and (is_module or len(value) != len(mention.old)):
+                    continue
+                sure, whole = mention.start == 0 and not one_word, True
             if ((whole or entry or is_called) and sure) or _IMPORT.search(value[: mention.start]):
                 self._replace(node, mention)
             else:

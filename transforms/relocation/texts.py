@@ -27,13 +27,19 @@ _KEYS = frozenset(
     }
 )  # fmt: skip
 _SETTINGS = frozenset(
-    {".coveragerc", ".importlinter", "manifest.in", "tox.ini", ".flake8", "makefile", "justfile",
-     "noxfile", "dockerfile", "procfile", "codeowners", ".env", "meson.build", "build", "tach.yml"}
+    {".gitignore", ".dockerignore", ".coveragerc", ".importlinter", "manifest.in", "tox.ini",
+     ".flake8", "makefile", "justfile", "noxfile", "dockerfile", "procfile", "codeowners",
+     ".env", "meson.build", "build", "tach.yml"}
 )  # fmt: skip
 _HISTORY = re.compile(r"(?i)\A(?:change|history|news|release|whatsnew)")
 _KEY = re.compile(r"""(?m)^[ \t]*["']?([\w.-]+)["']?[ \t]*=""")
 _TABLE = re.compile(r"(?m)^[ \t]*\[+([^\]\n]+)\]+")
 _RUN = re.compile(r"(?:-m|--module)[ =\t]+\Z")
+# A line of an example: one word there is a module. Prose that begins so goes on otherwise.
+_IMPORTED = re.compile(
+    r"[ \t]*(?:>>> |\.\.\. )?(?:import +[\w.]+(?: as \w+)?[ \t]*(?:#.*)?$|from +[\w.]+ +import\b)",
+    re.MULTILINE,
+)
 _PLAN = re.compile(r"(?ms)\A(?:#[^\n]*\n|\s)*format *= *\d\b.*^\[\[(?:source|move)\]\]")
 
 
@@ -69,9 +75,10 @@ class RelocatedTexts:
         position = 0
         for mention in self._mentions.find(text):
             line = text.count("\n", 0, mention.start) + 1
-            reason = why or self._doubt(path, text, mention)
+            reason = self._doubt(path, text, mention)
             if reason == "word":
                 continue
+            reason = why or reason
             if reason:
                 place = place_in(path, text, line, mention.start)
                 message = f"Names `{mention.old}`, now `{mention.new}`{reason}"
@@ -93,6 +100,7 @@ class RelocatedTexts:
         if name.endswith(DOCUMENTS) and _HISTORY.match(name):
             return "; what tells of the past was left alone."
         settings = name in _SETTINGS or name.endswith((".in", ".mk", ".bazel", ".bzl", ".sh"))
+        settings = settings or "." not in name  # a script, known by its first line
         if settings or name.endswith((*CONFIGURATION, *DOCUMENTS)):
             return ""
         return "; it was left alone."
@@ -101,9 +109,13 @@ class RelocatedTexts:
         """Why one place is left alone; "" for a name beyond doubt, `word` for any word."""
         settles = path.lower().endswith(CONFIGURATION)
         if mention.kind == "path":
-            names = "/" in mention.old or settles
+            sets = settles or posixpath.basename(path).lower() in _SETTINGS
+            is_file = "." in mention.rest.rpartition("/")[2]  # `client/server` is prose
+            names = "/" in mention.old or sets or is_file
             return "" if names and self._is_whole_path(text, mention) else "word"
         if "." in mention.old or self._is_looked_up(text, mention):
+            return ""
+        if _IMPORTED.match(text, text.rfind("\n", 0, mention.start) + 1):
             return ""
         if mention.rest or not settles:
             return "word"

@@ -15,10 +15,20 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-@pytest.fixture
-def warm(world: World) -> World:
-    """A world whose bundle finds its environment made."""
+@pytest.fixture(scope="session")
+def used(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A world whose bundle has run."""
+    world = World(tmp_path_factory.mktemp("used"))
     world.warm()
+    assert world.run().passes
+    return world
+
+
+@pytest.fixture
+def warm(world: World, used: World) -> World:
+    """A world whose bundle finds its environment made, and its engine written and compiled."""
+    world.warm()
+    world.resemble(used)
     return world
 
 

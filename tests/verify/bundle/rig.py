@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -72,6 +73,19 @@ class World:
         (place / "complete").touch()
         for folder in (self.own, self.own.parent):
             folder.chmod(0o700)
+
+    def resemble(self, other: World) -> None:
+        """Take over the engine that a run in another world wrote, and what Python compiled there.
+
+        What is compiled holds for a file of the same time, and lies below the name of its folder.
+        """
+        engine = shutil.copytree(other.own / "engine", self.own / "engine")
+        compiled = other.own / "compiled"
+        (self.own / "compiled").symlink_to(compiled)
+        theirs, ours = (
+            compiled / folder.relative_to("/") for folder in (other.own / "engine", engine)
+        )
+        shutil.copytree(theirs, ours)
 
     def environment(self) -> Path:
         """Name the folder of this Python's environment, as the bundle does."""

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,16 @@ else:
 
 BASE, TARGET = "0123456789" * 4, "abcdef0123" * 4
 SUBJECT = Subject(PLAN, BASE, TARGET)
-FILE = build(SUBJECT)
-TREE = ast.parse(FILE)
+
+
+@cache
+def built() -> bytes:
+    return build(SUBJECT)
+
+
+@cache
+def parsed() -> ast.Module:
+    return ast.parse(built())
 
 
 def constants(tree: ast.Module) -> dict[str, object]:
@@ -41,7 +50,7 @@ def constants(tree: ast.Module) -> dict[str, object]:
 
 
 def test_holds_the_plan_the_commits_the_lock_and_the_engine_as_they_are() -> None:
-    assert constants(TREE) == {
+    assert constants(parsed()) == {
         "BASE": BASE,
         "TARGET": TARGET,
         "PLAN": PLAN,
@@ -53,20 +62,20 @@ def test_holds_the_plan_the_commits_the_lock_and_the_engine_as_they_are() -> Non
 
 
 def test_the_plan_stands_in_clear_on_the_first_screens() -> None:
-    text = FILE.decode()
+    text = built().decode()
     assert PLAN in text
     assert text[: text.index(PLAN)].count("\n") < 50
     assert text.index(TARGET) < text.index(PLAN)
 
 
 def test_the_first_statements_choose_where_imports_come_from() -> None:
-    first, second, third = TREE.body[:3]
+    first, second, third = parsed().body[:3]
     assert ast.unparse(first) == "import sys"
     assert ast.unparse(second).startswith("sys.path[:] = ")
     assert ast.unparse(third).startswith("BASE = ")
     imported = {
         (alias.name if isinstance(node, ast.Import) else node.module or "").partition(".")[0]
-        for node in ast.walk(TREE)
+        for node in ast.walk(parsed())
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
@@ -76,7 +85,7 @@ def test_the_first_statements_choose_where_imports_come_from() -> None:
 def test_the_header_asks_for_no_dependency() -> None:
     # As PEP 723 says how to find it.
     pattern = r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$"
-    (block,) = re.finditer(pattern, FILE.decode())
+    (block,) = re.finditer(pattern, built().decode())
     content = "".join(
         line[2:] if line.startswith("# ") else line[1:]
         for line in block["content"].splitlines(keepends=True)
@@ -100,9 +109,9 @@ HOSTILE = {
 @pytest.mark.parametrize("plan", HOSTILE.values(), ids=HOSTILE.keys())
 def test_no_plan_changes_the_rest_of_the_file(plan: str) -> None:
     tree = ast.parse(build(Subject(plan, BASE, TARGET)))
-    assert constants(tree) == {**constants(TREE), "PLAN": plan}
+    assert constants(tree) == {**constants(parsed()), "PLAN": plan}
     rest = [ast.dump(node) for node in tree.body if "PLAN" not in ast.unparse(node)[:5]]
-    assert rest == [ast.dump(node) for node in TREE.body if "PLAN" not in ast.unparse(node)[:5]]
+    assert rest == [ast.dump(node) for node in parsed().body if "PLAN" not in ast.unparse(node)[:5]]
 
 
 def test_commits_are_named_by_full_ids_alone() -> None:
@@ -132,7 +141,7 @@ def built_by(python: str, env: dict[str, str], cwd: Path) -> bytes:
 
 @pytest.mark.parametrize("env", SETTINGS.values(), ids=SETTINGS.keys())
 def test_is_the_same_under(env: dict[str, str], tmp_path: Path) -> None:
-    assert built_by(sys.executable, env, tmp_path) == FILE
+    assert built_by(sys.executable, env, tmp_path) == built()
 
 
 def test_every_interpreter_here_builds_the_same(
@@ -140,7 +149,7 @@ def test_every_interpreter_here_builds_the_same(
 ) -> None:
     assert interpreters
     for version, python in interpreters.items():
-        assert built_by(python, {}, tmp_path) == FILE, version
+        assert built_by(python, {}, tmp_path) == built(), version
 
 
 class TestEngine:
@@ -161,7 +170,7 @@ class TestEngine:
         names: dict[str, object] = {"__name__": "bundle"}
         path = list(sys.path)
         try:
-            exec(compile(FILE, "bundle", "exec"), names)  # noqa: S102
+            exec(compile(built(), "bundle", "exec"), names)  # noqa: S102
         finally:
             sys.path[:] = path
         digest = names["digest"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.verify.certificate.packages import Package, packages
@@ -21,6 +21,7 @@ def test_a_move_is_certified(package: Package) -> None:
 
 
 @given(packages())
+@settings(max_examples=50)
 def test_the_way_back_is_certified_as_well(package: Package) -> None:
     found = judge(package.after(), package.before())
     assert found.verdict == CERTIFIED, explain(found)
@@ -46,6 +47,7 @@ def test_a_move_that_leaves_something_out_is_not(package: Package, data: st.Data
 
 
 @given(packages())
+@settings(max_examples=50)
 def test_the_order_of_files_does_not_matter(package: Package) -> None:
     before, after = package.before(), package.after()
     again = judge(

@@ -224,10 +224,10 @@ def _beside(
 
     Its neighbours tell, or else what it imports.
     """
-    if _statements(target[new]):
+    if not _bare(target[new]):
         return None
     names = _imported(target[new])
-    own = [path for path in left if not _statements(base[path])]
+    own = [path for path in left if _bare(base[path])]
     for old in own:
         below = [path for path in found if path.startswith(f"{dirname(new)}/")]
         moved = [dirname(old) + path[len(dirname(new)) :] for path in below]
@@ -236,6 +236,11 @@ def _beside(
                 return old
     alike = [old for old in own if names and _imported(base[old]) == names]
     return alike[0] if len(alike) == 1 else None
+
+
+def _bare(source: Source) -> bool:
+    """Tell whether a file does nothing but import, and perhaps says what it is."""
+    return all(is_text(unit.node) for unit in _statements(source))
 
 
 def _imported(source: Source) -> set[str]:

@@ -470,3 +470,26 @@ def test_what_is_no_move_though_all_of_it_went(trap: str) -> None:
 def test_two_modules_that_act_in_the_same_order_are_certified() -> None:
     found = judge(TWO, MOVED_TWO)
     assert found.verdict == CERTIFIED, explain(found)
+
+
+def test_what_is_written_to_a_module_that_moved_is_the_same() -> None:
+    write = "from shop import orders\n\n\ndef f(x):\n    orders.LIMIT = x\n"
+    caller = {"six.py": write}
+    after = write.replace("orders", "bills")
+    found = judge({**BEFORE, **caller}, {**BESIDE, "six.py": after})
+    assert found.verdict == CERTIFIED, explain(found)
+    other = after.replace("bills.LIMIT", "bills.registry")
+    assert judge({**BEFORE, **caller}, {**BESIDE, "six.py": other}).verdict == RESIDUAL
+    rebound = write.replace(
+        "def f(x):\n    orders.LIMIT", "def f(x):\n    global orders\n    orders"
+    )
+    found = judge({**BEFORE, "six.py": rebound}, {**BESIDE, "six.py": after})
+    assert found.verdict == RESIDUAL, explain(found)
+
+
+def test_a_package_whose_docstring_was_edited_has_moved_all_the_same() -> None:
+    before = {"shop/__init__.py": '"""Shop."""\n', "shop/one.py": F}
+    after = {"store/__init__.py": '"""Store."""\n', "store/one.py": F}
+    found = judge(before, after)
+    assert ("shop/__init__.py", "store/__init__.py") in found.relocated
+    assert {r.path for r in found.residuals} == {"shop/__init__.py", "store/__init__.py"}

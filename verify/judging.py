@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from transforms.formatters import Formatters, no_formatters, repository_formatters
+from transforms.parsing import parsed_once
 from transforms.plan import Plan
 from transforms.tree import GitTree
 from verify.ancestry import Ancestry
@@ -44,6 +45,7 @@ def prove(
     """
     with (
         meanwhile(certify_range, Range.of(base, target)) as certificate,
+        parsed_once(),
         measuring(base, target) as ancestry,
     ):
         done = replay(plan, base, target, formatters_of(plan.formatters, base, say=say))

@@ -7,6 +7,7 @@ chooses the files whose ancestry is measured; it proves nothing.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -20,6 +21,10 @@ from verify.certificate import Certificate
 from verify.definitions import defined_names
 from verify.explaining import RELOCATED, explainer
 from verify.ranges import differing, entries_at
+
+# What may bind a name: more than enough lines, since a file left out is never measured.
+_BINDS = re.compile(rb"=|\b(?:def|class|as|for|type|del)\b")
+_IMPORTS = re.compile(rb"\s*(?:from|import)\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,8 @@ def _unexplained(_path: str, _line: int) -> str:
 def find_moved(base: GitTree, target: GitTree) -> MovedFiles:
     """Compare what the changed Python files define at top level."""
     changed = [path for path in differing(base, target) if path.endswith(".py")]
-    defined, defines = _defined(base, changed), _defined(target, changed)
+    apart = _binding_otherwise(base, target, changed)
+    defined, defines = _defined(base, changed, apart), _defined(target, changed, apart)
     lost = {path: defined[path] - defines[path] for path in changed}
     gained = {path: defines[path] - defined[path] for path in changed}
     sources = [p for p in changed if any(lost[p] & gained[other] for other in changed)]
@@ -101,10 +107,26 @@ def _lines(data: bytes) -> set[bytes]:
     return {line for line in data.split(b"\n") if line.strip()}
 
 
-def _defined(tree: GitTree, paths: list[str]) -> dict[str, set[str]]:
-    """What each file defines: nothing where there is none, or it cannot be read."""
+def _binding_otherwise(base: GitTree, target: GitTree, paths: list[str]) -> list[str]:
+    """Leave out files whose lines that may bind a name are the same in both trees.
+
+    Most callers of what moved change in their imports alone, and need not be parsed.
+    """
+    before, after = (
+        {path: _binding(entry.data) for path, entry in entries_at(tree, paths).items()}
+        for tree in (base, target)
+    )
+    return [path for path in paths if before.get(path) != after.get(path)]
+
+
+def _binding(data: bytes) -> set[bytes]:
+    return {line for line in data.split(b"\n") if _BINDS.search(line) and not _IMPORTS.match(line)}
+
+
+def _defined(tree: GitTree, paths: list[str], read: list[str]) -> dict[str, set[str]]:
+    """What each file defines: nothing where there is none, or it cannot be read, or is not."""
     found: dict[str, set[str]] = {path: set() for path in paths}
-    for path, entry in entries_at(tree, paths).items():
+    for path, entry in entries_at(tree, read).items():
         with suppress(Refusal):
             found[path] = set(defined_names(*parse(entry.data, path).body))
     return found

@@ -112,3 +112,11 @@ def test_symbols_that_moved_beside_it_are_found(tmp_path: Path) -> None:
     assert found.plan.authored_lines == 0
     assert [str(move.module) for move in found.plan.moves] == ["shop.orders"]
     assert [item.symbols for item in found.plan.destinations] == [("near",)]
+
+
+def test_a_stub_goes_with_its_module(tmp_path: Path) -> None:
+    before = {**BEFORE, "shop/money.pyi": "def round2(x: float) -> float: ...\n"}
+    found = inferred(tmp_path, before, given(before, PLANS["two that import each other"]))
+    assert found.replay.reproduces
+    assert [str(move.to) for move in found.plan.moves] == ["shop.coins", "shop.bills"]
+    assert not found.plan.sources

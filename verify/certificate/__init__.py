@@ -17,6 +17,7 @@ from typing import Protocol
 from verify.certificate.along import Along
 from verify.certificate.comments import Comments
 from verify.certificate.conserve import pair
+from verify.certificate.cycles import cycles
 from verify.certificate.findings import (
     CERTIFIED,
     RESIDUAL,
@@ -30,7 +31,7 @@ from verify.certificate.findings import (
 )
 from verify.certificate.judge import Judge
 from verify.certificate.names import PATH, as_bytes
-from verify.certificate.order import Order, cycles
+from verify.certificate.order import Order
 from verify.certificate.pieces import Shapes
 from verify.certificate.reach import Reach
 from verify.certificate.resolve import Side, named

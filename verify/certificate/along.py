@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from posixpath import dirname
+from posixpath import basename, dirname
 
 from verify.certificate.judge import Judge
 from verify.certificate.names import last_name, words
@@ -19,6 +19,10 @@ from verify.certificate.source import Module, imports_of, is_python, only_import
 
 Files = Mapping[str, tuple[bytes, int]]
 TESTS = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
+_NAMED = {"__main__.py", "conftest.py"}
+_PLACED = {"setup.py", "noxfile.py", "sitecustomize.py", "usercustomize.py"}
+_EXAMPLE = re.compile(r"\s*(?:>>>|\.\.\. )")
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 _MOST_LOADED = 2_000  # modules that a package may load before nobody looks any further
 
 
@@ -28,13 +32,18 @@ class Along:
     def __init__(self, judge: Judge, order: Order, base: Files, target: Files) -> None:
         self.judge, self.order, self.found = judge, order, judge.found
         self.base, self.target = base, target
+        self.gone = {old.stem for old, new in judge.moved.items() if old.stem != new.stem}
 
     def run(self, rest: Iterable[str]) -> None:
         """Report what did not go along. `rest` are the files that both trees have."""
         self._data(set(rest))
+        if self.gone:
+            self._doctests()
         for old, new in self.judge.moved.items():
             if old.stem != new.stem:
                 self._packages(old, new)
+                self._names(old, new)
+                self._beside(old, new)
                 self._fixtures(old, new)
 
     # --- files that are no Python ---
@@ -85,6 +94,51 @@ class Along:
         if ours is None or theirs is None or len(ours) != len(theirs):
             return False
         return all(map(self._same, ours, theirs))
+
+    # --- files that tools find by name ---
+
+    def _names(self, old: Module, new: Module) -> None:
+        """Report a file that a tool finds by its name, and no longer does, or does now."""
+        ours, theirs = basename(old.path), basename(new.path)
+        if (ours != theirs and {ours, theirs} & _NAMED) or ours in _PLACED:
+            why = f"what looks for {old.path} by its name does not find this"
+            self.judge.residual("target", new.source, 1, "reach", why)
+        if TESTS.search(new.path) and not TESTS.search(old.path):
+            for name in sorted(n for n in new.names if n.lower().startswith("test")):
+                why = f"pytest finds {name} here now"
+                self.judge.residual("target", new.source, new.names[name][0].line, "reach", why)
+
+    def _beside(self, old: Module, new: Module) -> None:
+        """Report a script that no longer lies beside what it imports.
+
+        Where somebody imports it, its folder is one that imports start from, wherever it lies.
+        """
+        base, target = self.judge.base, self.judge.target
+        folder, goal = dirname(old.path), dirname(new.path)
+        if not folder or folder == goal or old.package or folder in base.files:
+            return
+        for other in self.judge.old.values():
+            for _, item in other.imports():
+                if old.stem in base.find(other.path, item.level, item.module):
+                    return
+        for _, item in new.imports():
+            top = item.module.partition(".")[0]
+            near = f"{goal}/{top}".lstrip("/")
+            if not item.level and base.exists(f"{folder}/{top}"):
+                if not target.exists(near) or target.called(near) != f"{folder}/{top}":
+                    why = f"{top} lay beside this, where a script finds it"
+                    self.judge.residual("target", new.source, item.line, "import", why)
+
+    def _doctests(self) -> None:
+        """Report the examples in docstrings that name a module which is gone."""
+        base, target = self.judge.base, self.judge.target
+        for module in self.judge.new.values():
+            for number, line in enumerate(module.source.text.split("\n"), 1):
+                for dotted in _DOTTED.findall(line) if _EXAMPLE.match(line) else ():
+                    gone = [s for s in base.find("", 0, dotted) if s in self.gone]
+                    if gone and not target.find("", 0, dotted):
+                        why = f"this example names {dotted}, which is no longer there"
+                        self.judge.residual("target", module.source, number, "reach", why)
 
     # --- packages on the way ---
 

@@ -6,15 +6,13 @@ is matched by its name and compared statement by statement, down to the innermos
 
 from __future__ import annotations
 
-import ast
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from verify.certificate.pieces import Place, Shapes
+from verify.certificate.pieces import Place, Shapes, name_of
 from verify.certificate.resolve import Side, named
 from verify.certificate.source import (
-    FUNCTIONS,
     Module,
     Source,
     Unit,
@@ -56,17 +54,6 @@ class Pairing:
         """Name a statement of the target after the base's, or by itself."""
         found = self.pairs.get((path, index)) or self.copies.get((path, index))
         return found if found is not None else (f"+{path}", index)
-
-
-def name_of(unit: Unit) -> str | None:
-    """Give the one name that a statement defines."""
-    node = unit.node
-    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-        return node.name
-    only = getattr(node, "name", getattr(node, "target", None))
-    if isinstance(node, ast.Assign):
-        only = node.targets[0] if len(node.targets) == 1 else None
-    return only.id if isinstance(only, ast.Name) and not hasattr(node, "body") else None
 
 
 def pair(base: Sources, target: Sources, shapes: Shapes) -> Pairing:

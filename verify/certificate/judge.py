@@ -6,7 +6,7 @@ import ast
 import re
 
 from verify.certificate.both import Both
-from verify.certificate.conserve import Pairing, name_of, symbols
+from verify.certificate.conserve import Pairing, symbols
 from verify.certificate.findings import Findings
 from verify.certificate.imports import Imports
 from verify.certificate.meaning import Look
@@ -27,6 +27,7 @@ from verify.certificate.pieces import (
     Shapes,
     differences,
     folded,
+    name_of,
     unlike,
 )
 from verify.certificate.place import judge_place
@@ -230,11 +231,16 @@ class Judge(Both):
     def _chains(self, side: Side, module: Module, unit: Unit) -> Chains:
         """Find the references of a statement that mean a definition of the tree."""
         found = {}
-        for ref in self.facts(module, unit).refs:
-            if ref.action != "load":
-                continue  # who took the name by a `from` import would not see what is written
+        for use in self.facts(module, unit).refs:
+            ref, written = use, use.action != "load"
+            if written and not use.attrs:
+                continue
+            if written:
+                ref = use._replace(attrs=use.attrs[:-1], action="load")
             limit = unit.index if ref.when == NOW else None
             meaning = side.resolve(module, ref, limit=limit, deep=True)
+            if written and not all(self.went(what) and not rest for what, rest in meaning.whats):
+                continue  # who took the name by a `from` import would not see what is written
             rest = {len(rest) for _, rest in meaning.whats}
             known = all(what[0] == "def" or self.went(what) for what, _ in meaning.whats)
             if known and len(rest) == 1:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from verify.certificate.judge import Judge
 from verify.certificate.meaning import Look
 from verify.certificate.names import HARMLESS, HINT, NOW, arguments, last_name
 from verify.certificate.pieces import Place
+from verify.certificate.place import is_main_guard
 from verify.certificate.resolve import Side
 from verify.certificate.source import (
     FUNCTIONS,
@@ -41,6 +42,7 @@ _MAKERS = re.compile(
     "WeakKeyDictionary|WeakValueDictionary|WeakSet|SimpleNamespace|count|Literal"
 )
 _STATELESS = re.compile("(abc|collections|dataclasses|enum|functools|typing|typing_extensions)\\b")
+_MOST_KEPT = 1_000  # loads of modules; each is as long as the modules that it loads
 _MOST_FOLLOWED = 300  # functions that one statement may call on import
 _OPERATORS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.FormattedValue)
 _DEEDS = (ast.Global, ast.Nonlocal, ast.Await, ast.Yield, ast.YieldFrom, ast.ClassDef)
@@ -54,6 +56,7 @@ class Order:
         self.old = judge.stems
         self.new = {module.stem: module for module in judge.new.values()}
         self._active: dict[tuple[Side, str, int], bool] = {}
+        self._runs: dict[tuple[Side, str], _Run] = {}
         self._touched: dict[Place, frozenset[object]] = {}
         self._imports: dict[tuple[Side, str], dict[int, list[tuple[Import, list[str]]]]] = {}
 
@@ -61,9 +64,9 @@ class Order:
         """Compare what loading the changed modules did, and does now."""
         faults = set()
         for stem in self.old:
-            faults |= {fault[2:] for fault in _Run(self, self.judge.base, self.old, stem).faults}
+            faults |= {fault[2:] for fault in self._run(self.judge.base, stem).faults}
         for stem in self.new:
-            for module, line, *what in _Run(self, self.judge.target, self.new, stem).faults:
+            for module, line, *what in self._run(self.judge.target, stem).faults:
                 if (self.judge.target.called(what[0]), what[1]) not in faults:
                     why = f"{what[1]} is not bound yet: {what[0].replace('/', '.')} is being loaded"
                     self.judge.residual("target", self.new[module].source, line, "cycle", why)
@@ -71,11 +74,63 @@ class Order:
             self._loads(new)
         for old in self.judge.old.values():
             self._effects(old)
+        if self.judge.moved:
+            self._exchanged()
         for old, before, new, after in self.judge.pairs:
             late = self._late(new, new.source.units[after])
             if late:
                 for name in sorted(late - self._late(old, old.source.units[before])):
                     self._note(new, after, f"{name} is bound only below this")
+
+    def _run(self, side: Side, entry: str) -> _Run:
+        """Load a module; what that does is told once."""
+        place = side, entry
+        if place in self._runs:
+            return self._runs[place]
+        modules = self.old if side is self.judge.base else self.new
+        run = _Run(self, side, modules, entry)
+        if len(self._runs) < _MOST_KEPT:
+            self._runs[place] = run
+        return run
+
+    def _exchanged(self) -> None:
+        """Check that modules that moved whole still act before and after the same others."""
+        base, target = self.judge.base, self.judge.target
+        moved = {old.path for old in self.judge.moved}
+        acting = {
+            (old.path, unit.index): (old, unit)
+            for old in self.judge.old.values()
+            for unit in old.source.units
+            if not is_main_guard(unit.node) and self.acts(base, old, unit)
+        }
+        if len({place[0] for place in acting}) < 2 or not {path for path, _ in acting} & moved:
+            return
+        said = set[tuple[str, str]]()
+        for entry in sorted(self.new):
+            if target.called(entry) not in self.old:
+                continue
+            was = [p for p in self._run(base, target.called(entry)).trace if p in acting]
+            rank = {place: at for at, place in enumerate(was)}
+            now = [p for p in self._run(target, entry).trace if p in rank]
+            if now == sorted(now, key=rank.__getitem__):
+                continue
+            for at, other in enumerate(now):
+                for one in (p for p in now[:at] if rank[p] > rank[other]):
+                    paths = one[0], other[0]
+                    if paths in said or paths[0] == paths[1] or not moved.intersection(paths):
+                        continue
+                    if self._clash(acting[one], acting[other]):
+                        said.add(paths)
+                        names = [stem_of(path).replace("/", ".") for path in paths]
+                        why = f"{names[0]} acts before {names[1]} now, where this is loaded"
+                        self.judge.residual("target", self.new[entry].source, 1, "order", why)
+
+    def _clash(self, one: tuple[Module, Unit], other: tuple[Module, Unit]) -> bool:
+        """Tell whether it may matter which of two statements of two modules runs first."""
+        if not any(self._defines(unit.node) for _, unit in (one, other)):
+            return True
+        ours, theirs = self.touched(*one), self.touched(*other)
+        return None in ours | theirs or any(what[0][0] != "ext" for what in ours & theirs)  # type: ignore[index]
 
     def _loads(self, new: Module) -> None:
         """Check that what a module's imports load was loaded before, or is what they bring."""
@@ -127,7 +182,7 @@ class Order:
         for entry in self._entries(old) if acting else ():
             done: list[Place] = []
             top = (old.path, -1)
-            now = _Run(self, self.judge.target, self.new, entry)
+            now = self._run(self.judge.target, entry)
             for place in (place for place in now.trace if place in kept):
                 for other in done if place < top else ():
                     both = place in acting and other in acting
@@ -139,7 +194,7 @@ class Order:
             for place in sorted(acting - set(done)):
                 why = f"importing {entry.replace('/', '.')} no longer runs this"
                 self._note(*kept[place], why)
-            was = _Run(self, base, self.old, entry if entry in self.old else old.stem)
+            was = self._run(base, entry if entry in self.old else old.stem)
             for place in sorted(acting & set(done)):
                 for name in sorted(was.before(place, now) ^ now.before(place, was)):
                     if not self._defines(old.source.units[place[1]].node):
@@ -162,7 +217,7 @@ class Order:
         for place in sorted(acting) if old not in self.judge.moved else ():
             new, after = kept[place]
             if new.path != old.path and new.stem in self.old:
-                known = place in _Run(self, base, self.old, new.stem).trace
+                known = place in self._run(base, new.stem).trace
                 if not known and not base.path({}, new.stem, old.stem):
                     self._note(new, after, f"importing {new.stem.replace('/', '.')} runs this now")
 
@@ -442,28 +497,3 @@ class _Run:
                 self.faults.add((module.stem, item.line, stem, str(item.member)))
             elif item.member and not made:
                 self._load(f"{stem}/{item.member}")
-
-
-def cycles(judge: Judge) -> None:
-    """Report each import that closes a circle which the base did not have.
-
-    A new module counts as the one that most of it came from.
-    """
-    flow: dict[str, Counter[str]] = defaultdict(Counter)
-    for old, _, new, _ in judge.pairs:
-        for stem in {new.stem, new.stem.rpartition("/")[0]} - judge.stems.keys():
-            flow[stem][old.stem] += 1
-    fresh = {module.stem for module in judge.new.values()}
-    home = {s: min(c, key=lambda o: (-c[o], o)) for s, c in flow.items() if s in fresh}
-    home.update({new.stem: old.stem for old, new in judge.moved.items() if new.stem != old.stem})
-    known = {(m.stem, stem) for m in judge.old.values() for stem, _ in judge.base.edges(m)}
-    for module in judge.new.values():
-        for stem, line in sorted(judge.target.edges(module)):
-            one, other = home.get(module.stem, module.stem), home.get(stem, stem)
-            if one == other or (one, other) in known or judge.base.path({}, one, other):
-                continue  # it was loaded from here before, perhaps by a longer way
-            back = judge.target.path(home, other, one)
-            if back:
-                circle = " -> ".join(s.replace("/", ".") for s in (one, *back))
-                why = f"this closes an import cycle: {circle}"
-                judge.residual("target", module.source, line, "cycle", why)

@@ -337,3 +337,14 @@ def unlike(
             left.extend(ours[i:j])
             right.extend(theirs[k:m])
     return ours, left, theirs, right
+
+
+def name_of(unit: Unit) -> str | None:
+    """Give the one name that a statement defines."""
+    node = unit.node
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        return node.name
+    only = getattr(node, "name", getattr(node, "target", None))
+    if isinstance(node, ast.Assign):
+        only = node.targets[0] if len(node.targets) == 1 else None
+    return only.id if isinstance(only, ast.Name) and not hasattr(node, "body") else None

@@ -13,7 +13,7 @@ from verify.certificate.names import last_name, logger_name, words
 from verify.certificate.source import Module, Unit, bound, children
 
 NAMES = {"__name__", "__package__", "__file__"}
-CLIMBING = re.compile(r"\bparents?\b|\bdirname\b|\bpardir\b|\.\.")
+CLIMBING = re.compile(r"\bparents?\b|\bdirname\b|\bpardir\b|(?<=[\"'/\\])\.\.(?=[\"'/\\])")
 _SAME = {"Path", "PurePath", "resolve", "absolute", "abspath", "realpath", "fspath", "str"}
 
 
@@ -65,10 +65,19 @@ def _climbs_on(both: Both, use: Use, after: Unit) -> int:
     own = len(CLIMBING.findall(after.text))
     count = 0 if own == use.climbs else own
     for module in both.new.values() if use.kept else ():
+        own_module = any(unit is after for unit in module.source.units)
         for unit in module.source.units:
-            if unit is not after and words(unit.text) & use.kept:
-                count += len(CLIMBING.findall(unit.text))
+            if unit is not after and (own_module or _taken(module, unit, use.kept)):
+                if words(unit.text) & use.kept:
+                    count += len(CLIMBING.findall(unit.text))
     return count
+
+
+def _taken(module: Module, unit: Unit, names: frozenset[str]) -> bool:
+    """Tell whether a statement may reach a name of another module: imported, or as an attribute."""
+    if "import" in unit.text or names & module.names.keys():
+        return True
+    return any(re.search(rf"\.\s*{re.escape(name)}\b", unit.text) for name in sorted(names))
 
 
 def own_place(node: ast.AST) -> Iterator[Use]:
@@ -85,6 +94,14 @@ def own_place(node: ast.AST) -> Iterator[Use]:
             climbs = _climbs(part, above)
             yield Use(part.id, part, _handed(part, above), _main(above), climbs, kept)
         todo.extend((child, (part, *above)) for child in children(part))
+
+
+def is_main_guard(node: ast.AST) -> bool:
+    """Tell whether a statement runs only where its module is the program."""
+    test = node.test if isinstance(node, ast.If) and not node.orelse else None
+    name = test.left if isinstance(test, ast.Compare) else None
+    equal = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)
+    return equal and last_name(name or node) == "__name__" and _main((test or node,))
 
 
 def _handed(node: ast.AST, above: tuple[ast.AST, ...]) -> bool:

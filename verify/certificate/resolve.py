@@ -368,8 +368,16 @@ class Side:
             return longest if ref.attrs else None
         size = len(ref.attrs) - len(ends[0].rest) + (ends[0].what[0] == "mod")
         if longest is None or longest[0].count(".") + 1 < size:
-            return ".".join(whole[:size])
+            return self._as_was(module, ".".join(whole[:size]))
         return longest[1] or None
+
+    def _as_was(self, module: Module, dotted: str) -> str:
+        """Give the dotted name of a module of the tree as it is called in both trees."""
+        for stem in self.find(module.path, 0, dotted) if self._called else ():
+            if self.called(stem) != stem:
+                root = stem.removesuffix(dotted.replace(".", "/"))
+                return self.called(stem).removeprefix(root).replace("/", ".")
+        return dotted
 
     # --- what loads what ---
 

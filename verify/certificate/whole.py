@@ -14,13 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from posixpath import basename, dirname
 
+from verify.certificate.pieces import Place, name_of
 from verify.certificate.source import Source, Unit, imports_of, is_text, only_imports, stem_of
 
 Sources = Mapping[str, Source]
 _WORD = re.compile(r"\w[\w./:]*\w")
 LEFT = " (what is left there)"  # no stem ends like this
 _LEAST = 60  # percent of a file that make it the same file
-Place = tuple[str, int]
 _PART = re.compile("([./:])")
 
 
@@ -203,7 +203,7 @@ def _statements(source: Source) -> list[Unit]:
 
 def _words(unit: Unit) -> tuple[object, object]:
     """Give what a statement is found by: its text, and the definition's kind and name."""
-    name = getattr(unit.node, "name", None)
+    name = name_of(unit)
     return unit.text, None if name is None else (type(unit.node), name)
 
 
@@ -224,10 +224,10 @@ def _beside(
 
     Its neighbours tell, or else what it imports.
     """
-    if _statements(target[new]):
+    if not _bare(target[new]):
         return None
     names = _imported(target[new])
-    own = [path for path in left if not _statements(base[path])]
+    own = [path for path in left if _bare(base[path])]
     for old in own:
         below = [path for path in found if path.startswith(f"{dirname(new)}/")]
         moved = [dirname(old) + path[len(dirname(new)) :] for path in below]
@@ -236,6 +236,11 @@ def _beside(
                 return old
     alike = [old for old in own if names and _imported(base[old]) == names]
     return alike[0] if len(alike) == 1 else None
+
+
+def _bare(source: Source) -> bool:
+    """Tell whether a file does nothing but import, and perhaps says what it is."""
+    return all(is_text(unit.node) for unit in _statements(source))
 
 
 def _imported(source: Source) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -102,7 +102,7 @@ def _best(
     """Move modules whole where they went whole, and else symbol by symbol: what comes nearer."""
     found: Trial | None = None
     if certificate.relocated:
-        gone, come = (set(paths) for paths in zip(*certificate.relocated, strict=True))
+        gone, come = (_and_stubs(paths) for paths in zip(*certificate.relocated, strict=True))
         rest = tuple(m for m in evidence.moved if not {m.source} & gone | {m.destination} & come)
         beside = replace(evidence, moved=rest)
         draft = Draft(base, target, beside, certificate)
@@ -113,6 +113,10 @@ def _best(
     draft = Draft(base, target, evidence, certificate)
     symbols = Search(draft, evidence, formatters).best(draft.plan(title))
     return symbols if found is None or symbols.cost < found.cost else found
+
+
+def _and_stubs(paths: Iterable[str]) -> set[str]:
+    return {found for path in paths for found in (path, f"{path}i")}
 
 
 def _completed(best: Trial, base: GitTree, target: GitTree) -> tuple[Plan, tuple[str, ...]]:

@@ -393,3 +393,103 @@ def test_a_name_that_is_not_given_at_the_old_path_is_missed() -> None:
     caller = {"old.py": "from shop.orders import main\n"}
     found = judge({**BEFORE, **caller}, {**SALES, **caller, "shop/orders.py": WARNS})
     assert any(r.path == "old.py" for r in found.residuals), explain(found)
+
+
+F = "def f():\n    return 1\n"
+HELPERS = {
+    "a/__init__.py": "",
+    "a/x/__init__.py": "",
+    "a/helper.py": "def h():\n    return 1\n",
+    "a/x/helper.py": "def h():\n    return 2\n",
+}
+TWO = {
+    "a/__init__.py": "",
+    "a/p.py": f"print(1)\n\n\n{F}",
+    "a/q.py": f"print(2)\n\n\n{F}",
+    "c.py": "import a.p\nimport a.q\n\nX = [a.p.f, a.q.f]\n",
+}
+MOVED_TWO = {path.replace("a/", "b/"): text.replace("a.", "b.") for path, text in TWO.items()}
+TEST = "def test_x():\n    pass\n"
+DOCTEST = 'def f():\n    """F.\n\n    >>> from a.p import f\n    """\n'
+# What must not pass for a move, though every statement went along: before and after.
+TRAPS: dict[str, tuple[Tree, Tree]] = {
+    "a relative import meets another module of that name": (
+        {**HELPERS, "a/m.py": f"from .helper import h\n\n\n{F}\nX = h\n"},
+        {**HELPERS, "a/x/m.py": f"from .helper import h\n\n\n{F}\nX = h\n"},
+    ),
+    "two modules act in another order": (
+        TWO,
+        edited(MOVED_TWO, "c.py", "import b.p\nimport b.q", "import b.q\nimport b.p"),
+    ),
+    "two modules change places as values": (
+        {
+            "p.py": F,
+            "q.py": "Y = 1\n",
+            "c.py": "import p, q\n\n\ndef r(h):\n    h(p)\n    h(q)\n",
+        },
+        {
+            "d/__init__.py": "",
+            "d/p.py": F,
+            "d/q.py": "Y = 1\n",
+            "c.py": "from d import p, q\n\n\ndef r(h):\n    h(q)\n    h(p)\n",
+        },
+    ),
+    "the old name is taken by another module": (
+        {"a/p.py": F, "c.py": "import a.p\n\nX = a.p.f\n"},
+        {
+            "b/p.py": F,
+            "a/p.py": F.replace("1", "2"),
+            "c.py": "import b.p\n\nX = b.p.f\n",
+        },
+    ),
+    "a text that names no module": (
+        {**HELPERS, "a/p.py": F, "c.py": "from a.p import f\n\nX = f, 'p.f'\n"},
+        {**HELPERS, "a/x/p.py": F, "c.py": "from a.x.p import f\n\nX = f, 'x.p.f'\n"},
+    ),
+    "a package is no longer run by its name": (
+        {"a/__init__.py": "", "a/__main__.py": "print()\n", "a/p.py": F},
+        {"b/__init__.py": "", "b/main.py": "print()\n", "b/p.py": F},
+    ),
+    "setup.py stands elsewhere": ({"setup.py": F}, {"tools/setup.py": F}),
+    "a script leaves what lies beside it": (
+        {"a/p.py": F, "a/run.py": "import p\n\nprint(p.f())\n"},
+        {"a/p.py": F, "b/run.py": "import p\n\nprint(p.f())\n"},
+    ),
+    "tests are no longer found": ({"t/test_a.py": TEST}, {"t/check_a.py": TEST}),
+    "tests are found": ({"t/a.py": TEST}, {"t/test_a.py": TEST}),
+    "an example names the old place": ({"a/p.py": DOCTEST}, {"a/q.py": DOCTEST}),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_what_is_no_move_though_all_of_it_went(trap: str) -> None:
+    found = judge(*TRAPS[trap])
+    assert found.verdict == RESIDUAL, explain(found)
+
+
+def test_two_modules_that_act_in_the_same_order_are_certified() -> None:
+    found = judge(TWO, MOVED_TWO)
+    assert found.verdict == CERTIFIED, explain(found)
+
+
+def test_what_is_written_to_a_module_that_moved_is_the_same() -> None:
+    write = "from shop import orders\n\n\ndef f(x):\n    orders.LIMIT = x\n"
+    caller = {"six.py": write}
+    after = write.replace("orders", "bills")
+    found = judge({**BEFORE, **caller}, {**BESIDE, "six.py": after})
+    assert found.verdict == CERTIFIED, explain(found)
+    other = after.replace("bills.LIMIT", "bills.registry")
+    assert judge({**BEFORE, **caller}, {**BESIDE, "six.py": other}).verdict == RESIDUAL
+    rebound = write.replace(
+        "def f(x):\n    orders.LIMIT", "def f(x):\n    global orders\n    orders"
+    )
+    found = judge({**BEFORE, "six.py": rebound}, {**BESIDE, "six.py": after})
+    assert found.verdict == RESIDUAL, explain(found)
+
+
+def test_a_package_whose_docstring_was_edited_has_moved_all_the_same() -> None:
+    before = {"shop/__init__.py": '"""Shop."""\n', "shop/one.py": F}
+    after = {"store/__init__.py": '"""Store."""\n', "store/one.py": F}
+    found = judge(before, after)
+    assert ("shop/__init__.py", "store/__init__.py") in found.relocated
+    assert {r.path for r in found.residuals} == {"shop/__init__.py", "store/__init__.py"}

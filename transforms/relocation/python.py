@@ -63,6 +63,10 @@ class PythonFile:
             for site in sites
             if site.target
         }
+        for site in self._sites():
+            first = site.names[0].name
+            if not site.is_from and self.targets.renamed(first) != first:
+                self.editor.coming[site] = self.targets.renamed(first)
         for site, names in sent.items():
             targets = {target for target, _ in names.values()}
             if len(targets) == 1 and targets.isdisjoint({site.target, ""}):

@@ -41,11 +41,11 @@ from transforms.outcome import (
     SourceChange,
 )
 from transforms.packages import export_names
-from transforms.plan import Plan, Relocation
+from transforms.plan import Plan
 from transforms.preamble import Context, Preamble, derive
 from transforms.relocation import refuse_applied, relocate
 from transforms.remarks import remarks
-from transforms.resolve import leaving, resolve_move
+from transforms.resolve import resolve_move, with_leaving
 from transforms.soundness import check_module
 from transforms.tree import OverlayTree, Tree
 
@@ -53,19 +53,10 @@ from transforms.tree import OverlayTree, Tree
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
     """Apply a plan to a tree. Raises `Refusal` with the place and the next step."""
     formatters = formatters or no_formatters()
-    if any(source.becomes for source in plan.sources):
-        plan = _with_leaving(plan, tree)
+    plan = with_leaving(plan, tree)
     if not plan.moves:
         return _Engine(plan, tree, formatters).run()
     return _apply_whole(plan, tree, formatters)
-
-
-def _with_leaving(plan: Plan, tree: Tree) -> Plan:
-    """A plan in which what `becomes` takes elsewhere moves whole, after its symbols have left."""
-    away = leaving(plan, tree)
-    moves = [Relocation(s.module, s.becomes, s.line) for s in away if s.becomes is not None]
-    sources = tuple(replace(s, becomes=None) if s in away else s for s in plan.sources)
-    return replace(plan, sources=sources, moves=(*plan.moves, *moves)) if away else plan
 
 
 def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters) -> Outcome:
@@ -412,25 +403,15 @@ class _Engine:
                 self.after[path] = Blob(data, mode)
 
     def _check_packages(self) -> None:
-        for destination in self.summary.destinations:
-            if destination.created:
-                group = next(g for g in self.move.groups if g.located.path == destination.path)
-                self.summary.notes += refuse_without_init(
-                    destination.path,
-                    self.names.root or "",
-                    self.tree,
-                    self.after,
-                    self.plan.place(group.spec.line),
-                )
-        for source in self.move.sources:
-            if source.spec.becomes is not None:
-                self.summary.notes += refuse_without_init(
-                    source.after.path,
-                    self.names.root or "",
-                    self.tree,
-                    self.after,
-                    self.plan.place(source.spec.line),
-                )
+        """New modules lie in packages: destinations, and what a source becomes."""
+        made = {item.path for item in self.summary.destinations if item.created}
+        found = {g.located.path: g.spec.line for g in reversed(self.move.groups)}
+        places = [(path, line) for path, line in found.items() if path in made]
+        places += [(s.after.path, s.spec.line) for s in self.move.sources if s.spec.becomes]
+        for path, line in places:
+            self.summary.notes += refuse_without_init(
+                path, self.names.root or "", self.tree, self.after, self.plan.place(line)
+            )
 
     def _check_modules(self) -> list[Document]:
         """Every source and destination as the move leaves it, which can still be imported."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from transforms.automatic import refuse_automatic
 from transforms.claims import already_applied, claim_statements
 from transforms.errors import Refusal
 from transforms.move import DocumentOpener, Group, Move, SourceState
 from transforms.names import Names
-from transforms.plan import Destination, Plan, Source
+from transforms.plan import Destination, Plan, Relocation, Source
 from transforms.tree import Tree
 
 
@@ -38,7 +39,15 @@ def _refuse_automatic(move: Move) -> None:
         refuse_automatic(move.names.locate_new(package.module, place, package=True).path, place)
 
 
-def leaving(plan: Plan, tree: Tree) -> list[Source]:
+def with_leaving(plan: Plan, tree: Tree) -> Plan:
+    """A plan in which what `becomes` takes elsewhere moves whole, after its symbols have left."""
+    away = _leaving(plan, tree) if any(source.becomes for source in plan.sources) else []
+    moves = [Relocation(s.module, s.becomes, s.line) for s in away if s.becomes is not None]
+    sources = tuple(replace(s, becomes=None) if s in away else s for s in plan.sources)
+    return replace(plan, sources=sources, moves=(*plan.moves, *moves)) if away else plan
+
+
+def _leaving(plan: Plan, tree: Tree) -> list[Source]:
     """Sources that `becomes` takes out of the package of their own name: they move whole."""
     names = Names(tree, plan.roots)
     found = []

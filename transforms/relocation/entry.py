@@ -22,6 +22,7 @@ from transforms.parsing import parse
 from transforms.plan import Package, Plan
 from transforms.relocation.around import Around, collect_readings
 from transforms.relocation.cycles import refuse_new_cycles
+from transforms.relocation.left import imported, patched
 from transforms.relocation.mentions import Mentions
 from transforms.relocation.notes import loading_notes, own_place_notes, packaging_notes
 from transforms.relocation.python import PythonFile
@@ -203,9 +204,9 @@ class Relocation:
         dotted, foreign = self.names.dotted(path), self._foreign(path)
         file = PythonFile(self.around, document, dotted, package, is_foreign=foreign)
         found = [(line, self._unreached(old, self.targets.renames[old]))
-                 for line, old in file.patched()]  # fmt: skip
+                 for line, old in patched(file)]  # fmt: skip
         found += [(line, self._named(old, self.targets.renames[old]))
-                  for line, old in file.imported()]  # fmt: skip
+                  for line, old in imported(file)]  # fmt: skip
         for line, message in found:
             if line not in told:
                 told.add(line)

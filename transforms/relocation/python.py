@@ -9,7 +9,6 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from transforms.attribute_calls import call_on, is_assignment, is_patch
 from transforms.document import Document
 from transforms.errors import Refusal
 from transforms.import_sites import Site
@@ -24,11 +23,8 @@ _Sent = tuple[str, ImportedName]  # the module that a name is taken from, and ho
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Handle:
-    """A name that an import binds to the module `module`; the statement imports `imported`.
-
-    `is_root`: `import a.b` binds `a`, and `a.b` is how the module is spelled.
-    """
+class Handle:
+    """A name that an import binds to the module `module`; the statement imports `imported`."""
 
     site: Site
     name: ImportedName
@@ -38,6 +34,7 @@ class _Handle:
 
     @property
     def is_root(self) -> bool:
+        """Whether `import a.b` binds `a`, so that `a.b` is how the module is spelled."""
         return not self.site.is_from and self.name.asname is None
 
 
@@ -59,13 +56,17 @@ class PythonFile:
 
     def rewrite(self) -> None:
         """Record every edit of imports and of what they bind in the document."""
-        handles = list(self._handles())
+        handles = list(self.handles())
         sites = [site for site in self._sites() if site.is_from]
         sent = {
             site: {name: self._sent(site, name) for name in site.names}
             for site in sites
             if site.target
         }
+        for site in self._sites():
+            first = site.names[0].name
+            if not site.is_from and self.targets.renamed(first) != first:
+                self.editor.coming[site] = self.targets.renamed(first)
         for site, names in sent.items():
             targets = {target for target, _ in names.values()}
             if len(targets) == 1 and targets.isdisjoint({site.target, ""}):
@@ -75,7 +76,7 @@ class PythonFile:
                 self._from_import(site, sent[site])
             else:
                 self._climb(site)
-        groups: dict[tuple[Scope, str], list[_Handle]] = {}
+        groups: dict[tuple[Scope, str], list[Handle]] = {}
         for handle in handles:
             groups.setdefault((handle.binding.scope, handle.binding.name), []).append(handle)
         for group in groups.values():
@@ -196,7 +197,7 @@ class PythonFile:
             and self._is_free(last)
             and not self.around.is_read(self.dotted.rpartition(".")[2], name.name)
             and name.name not in {listed for listed, _ in self.document.symbols.all_names}
-            and all(self._is_exact(ref) for ref in self._references(binding))
+            and all(self._is_exact(ref) for ref in self.references(binding))
         )
         chosen[name] = ImportedName(last if may else name.name)
         return may
@@ -213,7 +214,8 @@ class PythonFile:
             reference.name == name for reference in scopes.references
         )
 
-    def _references(self, binding: Binding) -> list[Reference]:
+    def references(self, binding: Binding) -> list[Reference]:
+        """Where what a binding binds is used."""
         return self.module.scopes.of(binding.scope, binding.name)
 
     @staticmethod
@@ -231,7 +233,7 @@ class PythonFile:
             if isinstance(binding.node, ast.alias)
         }
 
-    def _handles(self) -> Iterator[_Handle]:
+    def handles(self) -> Iterator[Handle]:
         """Every name through which the file reaches a module that moves."""
         above = self.targets.above
         wanted = []
@@ -247,9 +249,9 @@ class PythonFile:
         bindings = self._bindings() if wanted else {}
         for alias, site, name, module, imported in wanted:
             if alias in bindings:
-                yield _Handle(site, name, bindings[alias], module, imported)
+                yield Handle(site, name, bindings[alias], module, imported)
 
-    def _uses(self, handles: Sequence[_Handle]) -> None:
+    def _uses(self, handles: Sequence[Handle]) -> None:
         """Rewrite what is spelled behind one bound name, and the imports that give it."""
         first = handles[0]
         if self._keep_by_alias(handles):
@@ -257,9 +259,9 @@ class PythonFile:
         needed: dict[str, None] = {}
         rest: list[Reference] = []
         local = self._local_name(first)
-        for reference in self._references(first.binding):
+        for reference in self.references(first.binding):
             chain = [*first.module.split("."), *reference.attributes]
-            depth = self._depth(first, reference)
+            depth = self.depth(first, reference)
             if depth is None:
                 rest.append(reference)
                 if local is not None:
@@ -278,7 +280,7 @@ class PythonFile:
             self._write(reference, depth, spelled)
         self._plain_imports(handles, list(needed) if first.is_root else [], rest)
 
-    def _keep_by_alias(self, handles: Sequence[_Handle]) -> bool:
+    def _keep_by_alias(self, handles: Sequence[Handle]) -> bool:
         """Import a top module under its old name where the file has another use for either name."""
         first = handles[0]
         if not first.is_root:
@@ -319,7 +321,7 @@ class PythonFile:
         full = f"{target}.{alias.name}"
         return self.targets.renamed(full) == top and self.around.is_module(full)
 
-    def _refuse_unready(self, handle: _Handle, reference: Reference, depth: int) -> None:
+    def _refuse_unready(self, handle: Handle, reference: Reference, depth: int) -> None:
         """A package is no attribute of the one above it before its `__init__` has run."""
         chain = [*handle.module.split("."), *reference.attributes[:depth]]
         old = ".".join(chain)
@@ -336,7 +338,7 @@ class PythonFile:
                 place=self.module.place(getattr(reference.node, "lineno", 1)),
             )
 
-    def _depth(self, handle: _Handle, reference: Reference) -> int | None:
+    def depth(self, handle: Handle, reference: Reference) -> int | None:
         """How many attributes spell the innermost moved module that a use reaches."""
         start = len(handle.module.split("."))
         chain = [*handle.module.split("."), *reference.attributes]
@@ -348,14 +350,14 @@ class PythonFile:
                 return length - start
         return None
 
-    def _local_name(self, handle: _Handle) -> str | None:
+    def _local_name(self, handle: Handle) -> str | None:
         """The new name for what a `from` import binds; None where it stays."""
         if not handle.site.is_from or handle.name.asname is not None:
             return None
         chosen = self._locals.get(handle.site, {}).get(handle.name)
         return None if chosen is None or chosen.name == handle.name.name else chosen.name
 
-    def _spelled(self, handle: _Handle, new: str, local: str | None) -> str | None:
+    def _spelled(self, handle: Handle, new: str, local: str | None) -> str | None:
         """How a module is spelled through a bound name after the move; None if it is not."""
         if handle.is_root:
             return new
@@ -364,7 +366,7 @@ class PythonFile:
             return (local or handle.binding.name) + new[len(module) :]
         return None
 
-    def _bring(self, handle: _Handle, new: str, reference: Reference) -> str:
+    def _bring(self, handle: Handle, new: str, reference: Reference) -> str:
         """Import a module beside a handle through which it is no longer reached."""
         parent, _, last = new.rpartition(".")
         if not self._is_free(last):
@@ -381,7 +383,7 @@ class PythonFile:
             self.editor.add_plain(handle.site, ImportedName(last))
         return last
 
-    def _refuse_ambiguous(self, handles: Sequence[_Handle], reference: Reference) -> None:
+    def _refuse_ambiguous(self, handles: Sequence[Handle], reference: Reference) -> None:
         """The name must mean this module wherever it is used."""
         first = handles[0]
         other = self._other_binding(handles)
@@ -396,7 +398,7 @@ class PythonFile:
         )
 
     @staticmethod
-    def _other_binding(handles: Sequence[_Handle]) -> ast.AST | None:
+    def _other_binding(handles: Sequence[Handle]) -> ast.AST | None:
         """What else binds the name that these imports bind."""
         first = handles[0]
         known = {handle.binding.node for handle in handles}
@@ -407,28 +409,10 @@ class PythonFile:
                 return binding.node
         return None
 
-    def imported(self) -> Iterator[tuple[int, str]]:
-        """Lines that import a module that moves, however they spell it."""
-        for handle in self._handles():
-            if handle.imported in self.targets.renames:
-                yield handle.site.line, handle.imported
-
-    def patched(self) -> Iterator[tuple[int, str]]:
-        """Lines that replace a name of a module that moves, through what an import binds."""
-        for handle in self._handles():
-            for reference in self._references(handle.binding):
-                depth = self._depth(handle, reference)
-                chain = [*handle.module.split("."), *reference.attributes[: depth or 0]]
-                old = ".".join(chain)
-                nodes = [reference.node, *reference.attribute_nodes]
-                if old not in self.targets.renames or not _replaces(reference, nodes[depth or 0]):
-                    continue
-                yield getattr(reference.node, "lineno", 1), old
-
     # `import module`
 
     def _plain_imports(
-        self, handles: Sequence[_Handle], needed: Sequence[str], rest: Sequence[Reference]
+        self, handles: Sequence[Handle], needed: Sequence[str], rest: Sequence[Reference]
     ) -> None:
         """Exchange modules in plain imports, and add what uses need that no import gives."""
         plain = [handle for handle in handles if not handle.site.is_from]
@@ -453,7 +437,7 @@ class PythonFile:
                 self.editor.add_plain(roots[0].site, ImportedName(module))
                 given.append(module)
 
-    def _is_implicit(self, module: str, other: str, handles: Sequence[_Handle]) -> bool:
+    def _is_implicit(self, module: str, other: str, handles: Sequence[Handle]) -> bool:
         """Whether a module was reached without an import of its own before, and still is."""
         olds = self.targets.came_from.get(module, [])
         explicit = {handle.imported for handle in handles}
@@ -467,7 +451,7 @@ class PythonFile:
             chain.pop()
         return ".".join(chain)
 
-    def _exchange(self, handle: _Handle, new: ImportedName) -> None:
+    def _exchange(self, handle: Handle, new: ImportedName) -> None:
         self.editor.replace(handle.site, handle.name, new)
         self._log(handle.site, f"import {new}")
 
@@ -507,19 +491,6 @@ class PythonFile:
     def rewritten(self) -> set[tuple[int, int]]:
         """Spans of uses that are rewritten."""
         return self._spans
-
-
-def _replaces(reference: Reference, node: ast.AST) -> bool:
-    """Whether a statement patches or assigns an attribute of what `node` gives."""
-    call = call_on(reference.statement, node)
-    if call is not None:
-        return is_patch(call) or is_assignment(call)
-    return any(
-        isinstance(part, ast.Attribute)
-        and part.value is node
-        and isinstance(part.ctx, (ast.Store, ast.Del))
-        for part in ast.walk(reference.statement)
-    )
 
 
 def _depth(package: str) -> int:

@@ -153,6 +153,9 @@ class Reach:
             hook = site.name.startswith("pytest_")
             folders = self.judge.whole.folders
             along = not hook and folders.get(dirname(new.path), "") == dirname(old.path)
+            # A test's own fixture is seen in its module alone, wherever that lies.
+            own = _collects(new.path) and not old.path.endswith("conftest.py")
+            along |= not hook and own and self.judge.moved.get(old) is new
             placed = hook or _is_fixture(old, site.name)
             lost = placed and not along and not _sees(old.path, new.path)
             lost |= site.name.lower().startswith("test") and not _collects(new.path)

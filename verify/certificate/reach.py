@@ -326,9 +326,7 @@ class Reach:
                     if item.member:
                         how = "star" if item.member == "*" else "import"
                         yield item.line, how, stem, item.member
-                    for size in range(stem.count("/") + 1):  # `import a.b` takes `b` from `a`
-                        parent, _, name = stem.rsplit("/", size)[0].rpartition("/")
-                        yield item.line, "import", parent, name
+                    yield from self._way(item.line, stem)
             plain = {id(call.args[0]) for _, call, _ in found.calls if self._names(module, call)}
             for ref in (*found.refs, *found.guards):
                 attrs = ref.attrs[:-1] if ref.attrs[-1:] == ("__dict__",) else ref.attrs
@@ -340,6 +338,16 @@ class Reach:
                     for stem in side.modules(module, ref._replace(attrs=ref.attrs[:size])):
                         yield ref.line, "write" if stored else "read", stem, attr
             yield from self._spelled(side, module, unit, tails)
+
+    def _way(self, line: int, stem: str) -> Iterator[Use]:
+        """List what an import goes through: `import a.b` takes `b` from `a`.
+
+        A module that is there is what the way leads over, whatever else had its name before.
+        """
+        for size in range(stem.count("/") + 1):
+            parent, _, name = stem.rsplit("/", size)[0].rpartition("/")
+            if not self.target.exists(f"{parent}/{name}".lstrip("/")):
+                yield line, "import", parent, name
 
     @staticmethod
     def _leads(side: Side, module: Module, name: str, stems: Mapping[str, object]) -> bool:

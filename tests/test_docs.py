@@ -30,7 +30,7 @@ from tests.documents import (
 )
 from tests.transforms.case import MemoryTree
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
-from transforms import patching
+from transforms import import_sites, patching
 from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
@@ -236,7 +236,7 @@ class TestKinds:
         assert set(documented("Notes")) == first_arguments(mover, "Note") | of_patches
 
     def test_every_kind_of_edit_is_documented(self, mover: list[ast.Module]) -> None:
-        sites = ast.parse((ROOT / "transforms" / "import_sites.py").read_bytes())
+        sites = ast.parse(Path(import_sites.__file__).read_bytes())
         (kind,) = (
             node
             for node in ast.walk(sites)

@@ -42,12 +42,12 @@ def test_the_file_is_the_same_as_from_the_checkout(
 
 
 def change(engine: Path) -> None:
-    with (engine / "transforms" / "cut.py").open("a") as file:
+    with (engine / "transforms" / "engine.py").open("a") as file:
         file.write("# changed\n")
 
 
 def replace(engine: Path) -> None:
-    (engine / "verify" / "review.py").write_text("raise SystemExit(0)\n")
+    (engine / "verify" / "cli.py").write_text("raise SystemExit(0)\n")
 
 
 def add(engine: Path) -> None:
@@ -63,8 +63,8 @@ def alter_data(engine: Path) -> None:
 
 
 OTHERS: dict[str, tuple[Callable[[Path], None], str, str]] = {
-    "a line more": (change, "transforms/cut.py", "not as it was installed"),
-    "another's file": (replace, "verify/review.py", "not as it was installed"),
+    "a line more": (change, "transforms/engine.py", "not as it was installed"),
+    "another's file": (replace, "verify/cli.py", "not as it was installed"),
     "a file more": (add, "json.py", "was not installed with it"),
     "a file less": (remove, "transforms/plans/01-base.toml", "is gone"),
     "data": (alter_data, "verify/bundle/lock.txt", "not as it was installed"),

@@ -21,10 +21,10 @@ from typing import TypeVar
 
 import pytest
 
+from tests.documents import ROOT
 from tests.transforms.case import Case, MemoryTree, load_cases
 from tests.transforms.checkouts import checkout, run_git
 from tests.transforms.split_shop import FILES, PLAN, make_shop
-from transforms import plan as plans
 from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
@@ -37,7 +37,6 @@ else:
 
 Item = TypeVar("Item")
 
-ROOT = Path(plans.__file__).parents[1]
 PROGRAM = Path(__file__).with_name("apply_all.py")
 CASES = [case for case in load_cases() if case.after]
 BASE = "e1955bf57ab39a4de7f7daf9a619e4f68f952ed9"

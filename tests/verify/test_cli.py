@@ -535,7 +535,7 @@ class TestProcess:
     def test_a_reader_who_leaves_early_changes_nothing(self, repo: Path) -> None:
         code = """
             import os, sys
-            from verify import console
+            import verify.console as console
             from verify.report import Style
             lines = [((("x" * 1000), Style.PLAIN),)] * 1000
             console.print_lines(lines, sys.stdout)

@@ -350,8 +350,12 @@ def _import_pattern(targets: Targets) -> re.Pattern[bytes]:
     packages = {whole.old.rpartition(".")[0] for whole in targets.wholes} - {""}
     parents = {package.rpartition(".")[2] for package in packages} or {"."}
     parent = _any_word(parents)
+    paths = {path for path, new in targets.paths.items() if path != new}
+    folders = {whole.folders[0] for whole in targets.wholes if whole.folders is not None}
+    outside = {path for path in paths if not any(path.startswith(f + "/") for f in folders)}
     return re.compile(
         _any_word({whole.old for whole in targets.wholes})
+        + rb"|" + _any_word(outside | folders)
         + rb"|\bfrom[ \t]*\.+(?:[\w.]{0,200}\.)?(?:" + last + rb"|[ \t]*import\b)"
         + rb"|\bfrom[ \t]+[\w.\x80-\xff]{0,200}" + parent + rb"[ \t]+import\b"
         + rb"|\bimport[ \t][^\n]{0,400}?" + parent + rb"[ \t]+as\b"

@@ -36,6 +36,10 @@ class Mentions:
         self._targets = targets
         renames = targets.renames
         tops = [whole.old for whole in targets.wholes if whole.old in renames]
+        packages = {old.rpartition(".")[0] for old in renames} - {"", *renames}
+        self._taken = _pattern(
+            sorted(packages), r"\bfrom[ \t]+({})[ \t]+import[ \t]+\(?([^\n]{{0,400}})"
+        )
         self._dotted = _pattern(tops, r"(?<![\w./-])({})(" + _PARTS + r")(?!\w)(?!/)")
         paths = {old: new for old, new in targets.paths.items() if old != new}
         self._folders = {
@@ -88,6 +92,15 @@ class Mentions:
                 return None  # this one goes elsewhere than its folder
             return self._folders[stem]
         return None if rest else self._paths[stem]
+
+    def taken_from_packages(self, text: str) -> Iterator[tuple[int, str]]:
+        """Where `from PACKAGE import MODULE` takes a module that moves, and which."""
+        if self._taken is None:
+            return
+        for match in self._taken.finditer(text):
+            for name in re.findall(r"[^\W\d]\w*", match[2]):
+                if f"{match[1]}.{name}" in self._targets.renames:
+                    yield match.start(), f"{match[1]}.{name}"
 
     def searching(self) -> Callable[[str], bool]:
         """Whether a text names anything at all, told quickly."""

@@ -53,6 +53,7 @@ class RelocatedStrings:
     def rewrite(self) -> None:
         """Record the edits in the file's document, and the notes."""
         self._relative()
+        self._note_taken()
         if not self._outside_imports():
             return
         called = {id(node) for node in self._called()}
@@ -73,6 +74,16 @@ class RelocatedStrings:
                 self._literal(node, is_called=id(node) in called)
         for start, end in self._comments():
             self._documentation(start, end)
+
+    def _note_taken(self) -> None:
+        """Note code in a string or a comment that takes a module from its package."""
+        sites = [(site.start, site.end) for site in self.file.editor.sites]
+        for at, dotted in self.mentions.taken_from_packages(self.module.text):
+            if not any(start <= at < end for start, end in sites):
+                place = self.module.place(self.module.line_of(at))
+                new = self.file.targets.renames[dotted]
+                message = f"Text that imports `{dotted}`, now `{new}`, from its package."
+                self.file.notes.append(Note("string", place, message))
 
     def _outside_imports(self) -> bool:
         """Whether the text names what moves anywhere but in import statements and in code."""

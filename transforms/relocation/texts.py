@@ -157,7 +157,7 @@ class RelocatedTexts:
         return before[-1][1].rpartition(".")[2] if before else ""
 
     def _note_pickle(self, path: str, text: str, result: FileResult) -> None:
-        for old in self._around.targets.renames:
+        for old in sorted(self._around.targets.renames, key=len, reverse=True):
             if "." in old and old in text:
                 message = (
                     f"Seems to hold a pickled object of `{old}`; it loads only while that is there."

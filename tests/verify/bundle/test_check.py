@@ -115,9 +115,9 @@ TAMPERED: dict[str, tuple[Callable[[bytes], bytes], bytes, str]] = {
         "the code that runs",
     ),
     "a statement between two files of the engine": (
-        replaced(b'    "transforms/cut.py": ', b'    print(): "", "transforms/cut.py": '),
+        replaced(b'    "transforms/engine.py": ', b'    print(): "", "transforms/engine.py": '),
         b'    print(): "", ',
-        "the engine's transforms/cut.py",
+        "the engine's transforms/engine.py",
     ),
     "a dependency in the header": (
         replaced(b"# dependencies = []", b'# dependencies = ["x"]'),
@@ -130,9 +130,11 @@ TAMPERED: dict[str, tuple[Callable[[bytes], bytes], bytes, str]] = {
         "the lock",
     ),
     "a file more in the engine": (
-        replaced(b'    "transforms/cut.py": ', b'    "json.py": "",\n    "transforms/cut.py": '),
+        replaced(
+            b'    "transforms/engine.py": ', b'    "json.py": "",\n    "transforms/engine.py": '
+        ),
         b'    "json.py": ""',
-        "the engine's transforms/cut.py",
+        "the engine's transforms/engine.py",
     ),
     "a second plan": (
         replaced(b"# ---- how ", b'PLAN = ""\n# ---- how '),

@@ -277,7 +277,9 @@ class TestEnvironment:
     def test_an_engine_that_was_changed_in_the_cache_is_written_anew(self, warm: World) -> None:
         assert warm.run().passes
         engine = warm.own / "engine"
-        (engine / "verify" / "replay.py").write_text("raise SystemExit(100)\n", encoding="utf-8")
+        (engine / "transforms" / "engine.py").write_text(
+            "raise SystemExit(100)\n", encoding="utf-8"
+        )
         (engine / "json.py").write_text("raise SystemExit(100)\n", encoding="utf-8")
         assert warm.run().passes
         assert not (engine / "json.py").exists()

@@ -31,13 +31,13 @@ from tests.documents import (
 from tests.transforms.case import MemoryTree
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from transforms import import_sites, patching
-from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.formatters.registry import projects
 from transforms.formatters.versions import known, order
-from transforms.plan_load import parse_plan
-from transforms.schema import Reader
+from transforms.reading.load import parse_plan
+from transforms.reading.schema import Reader
+from transforms.result.changes import Blob
 from verify import cli, release
 from verify.report import to_text
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from transforms.comments import is_modeline
 from transforms.document import Document
 from transforms.edits import Block, Rank
 from transforms.errors import Refusal, nearest
 from transforms.gaps import body_text, landing_gaps
-from transforms.kinds import is_main_guard
 from transforms.module import Statement
 from transforms.move import Group
 from transforms.moved_text import with_newlines
 from transforms.pieces import add_piece
 from transforms.preamble import BUILTINS, Preamble
 from transforms.soundness import refuse_unions
+from transforms.syntax.comments import is_modeline
+from transforms.syntax.kinds import is_main_guard
 
 
 def extend(document: Document, groups: Sequence[Group], preambles: Sequence[Preamble]) -> None:

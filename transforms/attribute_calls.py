@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from transforms.called import called_name
+from transforms.syntax.called import called_name
 
 # Called with an object and a name: `patch.object`, `monkeypatch.setattr`, `mocker.spy`, ...
 _PATCHES = frozenset({"object", "setattr", "delattr", "spy", "stub"})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from transforms.automatic import refuse_automatic
-from transforms.changes import Blob
 from transforms.errors import Place, Refusal
-from transforms.names import Names
 from transforms.paths import ModuleName
-from transforms.plan import AuthoredFile, Plan
+from transforms.reading.model import AuthoredFile, Plan
+from transforms.result.changes import Blob
 from transforms.tree import Tree
+from transforms.tree.automatic import refuse_automatic
+from transforms.tree.names import Names
 
 _REGULAR, _EXECUTABLE = 0o100644, 0o100755
 

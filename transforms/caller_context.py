@@ -12,12 +12,12 @@ from transforms.errors import Place, Refusal
 from transforms.import_sites import Site
 from transforms.imports import ImportedName
 from transforms.move import Move, SourceState
-from transforms.names import Names, relative_name
-from transforms.outcome import Edit, Note
 from transforms.patching import Patches
 from transforms.readers import Readers
-from transforms.scope_types import Scope
+from transforms.result.outcome import Edit, Note
+from transforms.scopes.types import Scope
 from transforms.tree import Tree
+from transforms.tree.names import Names, relative_name
 
 # What files read through a source and what does not move: (source, name) -> the first place. The
 # empty name stands for the module itself.

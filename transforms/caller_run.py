@@ -15,12 +15,12 @@ from transforms.cut import Cut
 from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.move import Move, SourceState
-from transforms.names import Names
-from transforms.outcome import Edit, Note
-from transforms.plan import Plan
+from transforms.reading.model import Plan
+from transforms.result.outcome import Edit, Note
 from transforms.strings import Strings
 from transforms.texts import Texts
 from transforms.tree import Tree
+from transforms.tree.names import Names
 
 _SHEBANG = re.compile(rb"#!.*\bpython")
 

@@ -17,8 +17,8 @@ from transforms.import_sites import Site, is_type_checking
 from transforms.imports import ImportedName
 from transforms.module_uses import rewrite_module_uses
 from transforms.move import SourceState
-from transforms.outcome import Edit
 from transforms.placement import is_heading
+from transforms.result.outcome import Edit
 from transforms.star_imports import rewrite_star
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from transforms.changes import EXECUTABLE, REGULAR
 from transforms.move import Move
+from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.texts import PICKLES, any_path, short_path, text_paths
 from transforms.tree import Tree
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from transforms.copies import refuse_copy
 from transforms.errors import Place, Refusal, nearest
-from transforms.kinds import is_string
 from transforms.move import Group, Move, SourceState
+from transforms.syntax.kinds import is_string
 
 # Names that mean something to the import system in the module that binds them.
 _HOOKS = frozenset(

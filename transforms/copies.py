@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transforms.called import called_name
 from transforms.errors import Refusal
 from transforms.move import SourceState
+from transforms.syntax.called import called_name
 
 # Classes whose instances are values: two equal ones do the same.
 _VALUES = frozenset(

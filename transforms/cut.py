@@ -10,13 +10,13 @@ from transforms.edits import Block
 from transforms.errors import Place, Refusal
 from transforms.fixtures import is_fixture_use
 from transforms.imports import ImportedName, render_import
-from transforms.kinds import is_future, is_string
 from transforms.move import Group, Move, SourceState
-from transforms.names import refuse_unimportable, relative_name
 from transforms.needs import is_for_checkers
 from transforms.old_names import give_with_warning
 from transforms.orphans import Orphans
 from transforms.symbols import Symbols
+from transforms.syntax.kinds import is_future, is_string
+from transforms.tree.names import refuse_unimportable, relative_name
 
 # What keeps a linter from taking away an import that nothing in the file uses.
 UNUSED = "# noqa: F401"

@@ -10,13 +10,13 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from transforms.changes import Blob
 from transforms.errors import Place, Refusal
 from transforms.import_sites import is_type_checking
 from transforms.move import Move
-from transforms.names import Names, resolve_import
-from transforms.parsing import parse
+from transforms.result.changes import Blob
+from transforms.syntax.parsing import parse
 from transforms.tree import Tree
+from transforms.tree.names import Names, resolve_import
 
 Edges = dict[str, int]  # module -> line of the import
 

@@ -6,16 +6,16 @@ import ast
 import re
 from collections.abc import Sequence
 
-from transforms.comments import COOKIE, LICENCE
 from transforms.document import Document
 from transforms.errors import Refusal
 from transforms.gaps import body_text, first_gap
-from transforms.kinds import is_future, is_string
 from transforms.module import Module
 from transforms.move import Group
 from transforms.moved_text import with_newlines
 from transforms.pieces import add_piece
 from transforms.preamble import Piece, Preamble
+from transforms.syntax.comments import COOKIE, LICENCE
+from transforms.syntax.kinds import is_future, is_string
 
 _COMMENT_BLOCK = re.compile(r"(?m)(?:^#[^\r\n]*(?:\r\n|\r|\n|\Z))+")
 

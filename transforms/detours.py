@@ -11,7 +11,7 @@ from transforms.import_order import STANDARD_LIBRARY
 from transforms.import_sites import Site
 from transforms.module_imports import lies_under
 from transforms.move import SourceState
-from transforms.scope_types import Reference, Scope
+from transforms.scopes.types import Reference, Scope
 
 
 def note_detours(caller: Caller, followed: Mapping[tuple[Scope, str], str]) -> None:

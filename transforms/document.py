@@ -19,11 +19,11 @@ from transforms.import_order import section_of, statement_key
 from transforms.import_sites import Site, is_type_checking
 from transforms.imports import ImportedName, ImportStyle, render_import
 from transforms.module import Module, Statement
-from transforms.names import refuse_unimportable
-from transforms.parsing import once
 from transforms.placement import Head
 from transforms.style import infer_style
 from transforms.symbols import Symbols
+from transforms.syntax.parsing import once
+from transforms.tree.names import refuse_unimportable
 
 
 @dataclass(frozen=True, slots=True)

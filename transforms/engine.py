@@ -16,7 +16,6 @@ from transforms.arrival import extend
 from transforms.authored import apply_edits, authored_blobs, path_of_new
 from transforms.caller_run import CallerRun, CallersResult
 from transforms.candidates import find_candidates
-from transforms.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.cut import Cut, docstring_first, rebase_relative
 from transforms.cycles import check_cycles
 from transforms.definitions import Definitions
@@ -29,8 +28,14 @@ from transforms.imports import Shrink
 from transforms.intent import check_roots, check_targets
 from transforms.landing import refuse_anchors, refuse_blocked, refuse_without_init
 from transforms.move import Group, SourceState
-from transforms.names import Names
-from transforms.outcome import (
+from transforms.packages import export_names
+from transforms.preamble import Context, Preamble, derive
+from transforms.reading.model import Plan
+from transforms.relocation import refuse_applied, relocate
+from transforms.remarks import remarks
+from transforms.resolve import resolve_move, with_leaving
+from transforms.result.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
+from transforms.result.outcome import (
     Authored,
     Caller,
     Destination,
@@ -40,14 +45,9 @@ from transforms.outcome import (
     Phase,
     SourceChange,
 )
-from transforms.packages import export_names
-from transforms.plan import Plan
-from transforms.preamble import Context, Preamble, derive
-from transforms.relocation import refuse_applied, relocate
-from transforms.remarks import remarks
-from transforms.resolve import resolve_move, with_leaving
 from transforms.soundness import check_module
 from transforms.tree import OverlayTree, Tree
+from transforms.tree.names import Names
 
 
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:

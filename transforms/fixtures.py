@@ -7,9 +7,9 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from transforms.called import called_name, decorating, last_name
 from transforms.module import Module
-from transforms.scope_types import Reference, Scope
+from transforms.scopes.types import Reference, Scope
+from transforms.syntax.called import called_name, decorating, last_name
 
 _TEST_FILE = re.compile(r"(?:test_.*|.*_tests?|conftest|tests?)\.py\Z")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

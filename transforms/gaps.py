@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from transforms.document import Document
-from transforms.kinds import is_string
 from transforms.module import Module, Statement
 from transforms.move import Group, SourceState
 from transforms.moved_text import moved_text, with_newlines
+from transforms.syntax.kinds import is_string
 
 
 def body_text(group: Group, newline: str) -> str:

@@ -12,7 +12,7 @@ from transforms.import_editor import ImportEditor
 from transforms.imports import Shrink
 from transforms.module import Statement
 from transforms.moved_text import rebase
-from transforms.names import Located
+from transforms.tree.names import Located
 
 _PLAIN = (ast.Import, ast.ImportFrom, ast.Pass, ast.Raise)
 

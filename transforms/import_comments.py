@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Collection, Sequence
 
-from transforms.comments import is_banner, is_directive
 from transforms.edits import Edits
 from transforms.import_editor import ImportEditor
 from transforms.import_sites import Site
 from transforms.module import Module, Statement
+from transforms.syntax.comments import is_banner, is_directive
 
 _SECTION = re.compile(
     r"(?i)#.*\b(standard|stdlib|built-?ins?|third|3rd|external|first|local|own|project|internal"

@@ -26,8 +26,8 @@ from transforms.imports import (
     render_import,
 )
 from transforms.module import Module
-from transforms.names import refuse_unimportable
 from transforms.placement import Place, Run
+from transforms.tree.names import refuse_unimportable
 
 _BLANK_LINE = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
 # What flake8 says of a star import alone: it does not go with a name that is imported instead.

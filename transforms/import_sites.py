@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from transforms.module import Module
-from transforms.names import resolve_import
+from transforms.tree.names import resolve_import
 
 ImportNode = ast.Import | ast.ImportFrom
 _BODIES = ("body", "orelse", "finalbody")

@@ -14,7 +14,7 @@ from functools import lru_cache
 import libcst as cst
 
 from transforms.import_types import ImportedName, LongName, Token, normalized
-from transforms.names import MOST_PARTS
+from transforms.tree.names import MOST_PARTS
 
 _COMMENT = re.compile(r"#[^\r\n]*")
 _TEXTS = 4096

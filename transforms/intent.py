@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from transforms.changes import Blob
 from transforms.errors import Place, Refusal
 from transforms.move import Move
-from transforms.names import resolve_import
-from transforms.parsing import parse
-from transforms.plan import Plan
+from transforms.reading.model import Plan
+from transforms.result.changes import Blob
+from transforms.syntax.parsing import parse
 from transforms.tree import Tree
+from transforms.tree.names import resolve_import
 
 _DEPTH = 20  # re-exports followed to a definition
 _UNTOUCHED = Blob(b"")  # stands for a file that the move leaves alone

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from transforms import git
-from transforms.changes import ChangeSet
-from transforms.disk import Root, Step, Writer
 from transforms.errors import Place, Refusal
 from transforms.journal_store import Journal, State, journal_place, locked
 from transforms.paths import parents
+from transforms.result.changes import ChangeSet
 from transforms.settle import Held, Job, examine, settle
+from transforms.tree import git
+from transforms.tree.disk import Root, Step, Writer
 from transforms.tree.working import JOURNAL_FOLDER, WorkingTree
 
 

@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from transforms import git
-from transforms.changes import Blob, Change, ChangeSet
-from transforms.disk import Writer
 from transforms.errors import Place, Refusal
 from transforms.paths import contained
+from transforms.result.changes import Blob, Change, ChangeSet
 from transforms.settle import TOKEN, Held, Job
+from transforms.tree import git
+from transforms.tree.disk import Writer
 from transforms.tree.working import JOURNAL_FOLDER
 
 State = Literal["preparing", "applying", "undoing", "finished", "undone"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from transforms.changes import Blob
 from transforms.errors import Place, Refusal
 from transforms.move import Group, Move
-from transforms.outcome import Note
+from transforms.result.changes import Blob
+from transforms.result.outcome import Note
 from transforms.tree import Tree
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 
 from transforms.module import Module
-from transforms.scope_types import Reference
+from transforms.scopes.types import Reference
 
 _PLAIN = re.compile(r"""[uUrR]?('''|\"\"\"|'|\")(.*)\1\Z""", re.DOTALL)
 _TYPE_COMMENT = re.compile(r"#[ \t]*type:[^\r\n]*")

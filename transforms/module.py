@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from transforms.comments import header_length, is_banner, is_modeline
 from transforms.errors import Place, Refusal
-from transforms.kinds import is_future
-from transforms.parsing import parse
-from transforms.scopes import Scopes, resolve
+from transforms.scopes.resolve import Scopes, resolve
+from transforms.syntax.comments import header_length, is_banner, is_modeline
+from transforms.syntax.kinds import is_future
+from transforms.syntax.parsing import parse
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK = re.compile(r"[ \t\f]*\Z")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from transforms.caller_context import Caller
 from transforms.import_sites import Site
 from transforms.imports import ImportedName
-from transforms.outcome import Edit
-from transforms.scope_types import Binding
+from transforms.result.outcome import Edit
+from transforms.scopes.types import Binding
 
 
 @dataclass(frozen=True, slots=True, eq=False)

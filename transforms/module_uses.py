@@ -24,8 +24,8 @@ from transforms.literals import annotation_spans
 from transforms.module_imports import Handle, bring, exchange, find_handles, lies_under
 from transforms.move import SourceState
 from transforms.name_checks import check_free
-from transforms.outcome import Edit
-from transforms.scope_types import Reference, Scope
+from transforms.result.outcome import Edit
+from transforms.scopes.types import Reference, Scope
 
 
 @dataclass(frozen=True, slots=True, eq=False)

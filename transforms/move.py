@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from transforms.document import Document
 from transforms.errors import Place
-from transforms.names import Located, Names
 from transforms.order import Order
-from transforms.plan import Destination, Plan, Source
+from transforms.reading.model import Destination, Plan, Source
 from transforms.symbols import Symbols
+from transforms.tree.names import Located, Names
 
 DocumentOpener = Callable[[str], Document]
 

@@ -11,7 +11,7 @@ from transforms.import_editor import ImportEditor
 from transforms.import_sites import Site
 from transforms.imports import ImportStatement
 from transforms.module import Statement
-from transforms.names import Located, respelled_relative
+from transforms.tree.names import Located, respelled_relative
 
 
 def moved_text(document: Document, statement: Statement, destination: Located) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transforms.called import decorating, last_name, root
-from transforms.kinds import is_main_guard
+from transforms.syntax.called import decorating, last_name, root
+from transforms.syntax.kinds import is_main_guard
 
 # Functions that change their first argument.
 _CHANGING = frozenset(

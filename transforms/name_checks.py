@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from transforms.caller_context import Caller
-from transforms.scope_types import Binding, Reference, Scope, ScopeKind
+from transforms.scopes.types import Binding, Reference, Scope, ScopeKind
 
 
 def check_free(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable
 
-from transforms.called import bare, last_name
 from transforms.import_sites import is_type_checking
 from transforms.move import Group
-from transforms.scope_types import Reference, ScopeKind
+from transforms.scopes.types import Reference, ScopeKind
 from transforms.symbols import ImportedBinding, Symbols
+from transforms.syntax.called import bare, last_name
 
 # Bases that do not look at the annotations of their subclasses' fields.
 _PLAIN_BASES = frozenset({"object", "ABC", "Generic", "Protocol", "Exception", "type"})

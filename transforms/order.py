@@ -11,11 +11,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from transforms.called import root
 from transforms.fixtures import is_fixture_use
 from transforms.mutations import roots_changed
-from transforms.scope_types import Reference, ScopeKind
+from transforms.scopes.types import Reference, ScopeKind
 from transforms.symbols import Symbols
+from transforms.syntax.called import root
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, MutableMapping
 
-from transforms.changes import REGULAR, Blob
 from transforms.document import Document, Wanted
 from transforms.edits import Block
 from transforms.errors import Refusal
 from transforms.imports import ImportedName
 from transforms.move import Move
 from transforms.moved_text import with_newlines
-from transforms.names import Located, relative_name
-from transforms.plan import Package
+from transforms.reading.model import Package
+from transforms.result.changes import REGULAR, Blob
+from transforms.tree.names import Located, relative_name
 
 
 def export_names(

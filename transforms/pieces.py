@@ -12,9 +12,9 @@ from transforms.imports import ImportedName
 from transforms.module import Statement
 from transforms.move import Group
 from transforms.moved_text import with_newlines
-from transforms.names import resolve_import
 from transforms.preamble import Piece
-from transforms.scopes import resolve
+from transforms.scopes.resolve import resolve
+from transforms.tree.names import resolve_import
 
 
 def add_piece(document: Document, piece: Piece, group: Group, before: int | None = None) -> None:

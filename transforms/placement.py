@@ -23,8 +23,8 @@ from transforms.import_order import (
 from transforms.import_runs import groups, module_of, runs, spelled
 from transforms.import_sites import ImportNode, Site
 from transforms.import_types import ImportStyle
-from transforms.kinds import is_future, is_string
 from transforms.module import Module, first_line
+from transforms.syntax.kinds import is_future, is_string
 
 _GUARDS = (ast.If, ast.Try)
 _IMPORTS = (ast.Import, ast.ImportFrom)

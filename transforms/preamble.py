@@ -18,13 +18,13 @@ from transforms.fixtures import is_fixture_use
 from transforms.guards import ShrinkOf, guard_text, may_stand_twice
 from transforms.import_sites import Site
 from transforms.imports import ImportedName, Shrink
-from transforms.kinds import is_future
 from transforms.module import Statement
 from transforms.move import Group, Move, SourceState
 from transforms.moved_text import moved_text, respelled
-from transforms.names import Located, relative_name, respelled_relative
 from transforms.needs import Needs, dotted_imports, reached_modules
 from transforms.symbols import ImportedBinding, Symbols
+from transforms.syntax.kinds import is_future
+from transforms.tree.names import Located, relative_name, respelled_relative
 
 MODULE_NAMES = frozenset(
     {"__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__path__",

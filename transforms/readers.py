@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 from transforms.document import Document
 from transforms.errors import Refusal
-from transforms.names import Names
 from transforms.tree import Tree
+from transforms.tree.names import Names
 
 _PYTHON = (".py", ".pyi")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transforms.called import called_name, decorating, last_name
-from transforms.kinds import is_main_guard
 from transforms.move import Group, Move, SourceState
 from transforms.mutations import decorator_roots
-from transforms.outcome import Note
-from transforms.scope_types import Reference
+from transforms.result.outcome import Note
+from transforms.scopes.types import Reference
 from transforms.symbols import Symbols
+from transforms.syntax.called import called_name, decorating, last_name
+from transforms.syntax.kinds import is_main_guard
 
 _OWN_PLACE = frozenset({"__file__", "__path__", "__package__", "__spec__", "__loader__"})
 # Functions that look up files or modules from the name of a module.

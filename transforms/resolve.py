@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from transforms.automatic import refuse_automatic
 from transforms.claims import already_applied, claim_statements
 from transforms.errors import Refusal
 from transforms.move import DocumentOpener, Group, Move, SourceState
-from transforms.names import Names
-from transforms.plan import Destination, Plan, Relocation, Source
+from transforms.reading.model import Destination, Plan, Relocation, Source
 from transforms.tree import Tree
+from transforms.tree.automatic import refuse_automatic
+from transforms.tree.names import Names
 
 
 def resolve_move(plan: Plan, names: Names, open_document: DocumentOpener) -> Move:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from transforms.changes import EXECUTABLE, SYMLINK, Blob, ChangeSet
-from transforms.disk import Root, Writer
 from transforms.errors import Place, Refusal
 from transforms.paths import parents, to_bytes
+from transforms.result.changes import EXECUTABLE, SYMLINK, Blob, ChangeSet
 from transforms.tree.base import canonical_mode
+from transforms.tree.disk import Root, Writer
 
 Side = Literal["before", "after"]
 TOKEN = re.compile(r"[0-9a-f]{16}")

@@ -15,7 +15,7 @@ from transforms.errors import Refusal
 from transforms.move import Group
 from transforms.order import Order
 from transforms.preamble import BUILTINS, MODULE_NAMES
-from transforms.scope_types import Reference
+from transforms.scopes.types import Reference
 from transforms.symbols import Symbols
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

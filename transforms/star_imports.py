@@ -7,10 +7,10 @@ import ast
 from transforms.caller_context import Caller
 from transforms.import_sites import Site
 from transforms.imports import ImportedName
-from transforms.kinds import is_string
 from transforms.move import SourceState
-from transforms.outcome import Edit
-from transforms.scope_types import Reference
+from transforms.result.outcome import Edit
+from transforms.scopes.types import Reference
+from transforms.syntax.kinds import is_string
 
 
 def rewrite_star(caller: Caller, site: Site, source: SourceState) -> None:

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transforms.attribute_calls import PATCH_OPTIONS
-from transforms.called import called_name, last_name
 from transforms.caller_context import Caller
 from transforms.detours import is_ours
-from transforms.outcome import Edit
+from transforms.result.outcome import Edit
 from transforms.roles import Roles
+from transforms.syntax.called import called_name, last_name
 
 # Called with a dotted name that is imported and looked up: unittest.mock, pytest's monkeypatch.
 _PATCHES = frozenset({"patch", "setattr", "delattr"})

@@ -13,10 +13,10 @@ from typing import cast
 from transforms.exports import dunder_all
 from transforms.fixtures import fixture_uses
 from transforms.import_sites import is_type_checking
-from transforms.kinds import is_string, postpones_annotations
 from transforms.module import Module, Statement, first_line
 from transforms.mutations import changed_names
-from transforms.scope_types import Binding, Reference
+from transforms.scopes.types import Binding, Reference
+from transforms.syntax.kinds import is_string, postpones_annotations
 
 _IMPORTS = ("import", "from import", "star import")
 

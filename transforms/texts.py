@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from transforms.caller_context import Readings, Surroundings
 from transforms.errors import Place
-from transforms.outcome import Edit, Note
+from transforms.result.outcome import Edit, Note
 from transforms.roles import Roles
 
 CONFIGURATION = (".toml", ".cfg", ".ini")

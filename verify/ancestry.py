@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from transforms.errors import Place, Refusal
-from transforms.git import GitError
 from transforms.paths import to_bytes
 from transforms.tree import GitTree
+from transforms.tree.git import GitError
 from verify.origins import irrelevant
 from verify.scratch import Scratch
 

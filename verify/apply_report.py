@@ -7,9 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from transforms.changes import Blob, Change
 from transforms.errors import Place
-from transforms.outcome import Caller, Destination, Edit, Note, Outcome, Relocated, SourceChange
+from transforms.result.changes import Blob, Change
+from transforms.result.outcome import (
+    Caller,
+    Destination,
+    Edit,
+    Note,
+    Outcome,
+    Relocated,
+    SourceChange,
+)
 from verify.authored_report import authored_data, authored_section, authored_words
 from verify.report import (
     Finding,

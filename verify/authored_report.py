@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from transforms.errors import Place
-from transforms.outcome import Authored, Outcome
+from transforms.result.outcome import Authored, Outcome
 from verify.report import Finding, Row, Section, Style, counted, cut, outside_ascii
 
 

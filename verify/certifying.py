@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from transforms.changes import EXECUTABLE, REGULAR, SYMLINK
+from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK
 from transforms.tree import GitTree
 from verify.certificate import Certificate, certify
 from verify.ranges import differing, entries_at

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from transforms.changes import EXECUTABLE, REGULAR
 from transforms.errors import Refusal
 from transforms.paths import to_bytes
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate
 from verify.certifying import certify_commits

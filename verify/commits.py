@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from transforms.git import GitError
 from transforms.tree import GitTree
+from transforms.tree.git import GitError
 
 _OLDEST_FIRST = ("--reverse", "--topo-order")
 

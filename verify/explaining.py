@@ -13,8 +13,8 @@ from functools import cached_property
 
 from transforms.errors import Refusal
 from transforms.module import first_line
-from transforms.names import resolve_import
-from transforms.parsing import parse
+from transforms.syntax.parsing import parse
+from transforms.tree.names import resolve_import
 from verify.ancestry import Explain
 from verify.certificate import Certificate, Moved
 

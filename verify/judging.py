@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from transforms.formatters import Formatters, no_formatters, repository_formatters
-from transforms.parsing import parsed_once
-from transforms.plan import Plan
+from transforms.reading.model import Plan
+from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
 from verify.ancestry import Ancestry
 from verify.certificate import Certificate

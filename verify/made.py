@@ -1,6 +1,6 @@
 """Repositories that Repot makes and writes to, through GitPython, cut off from what is around them.
 
-The head of `transforms.git` says what GitPython does by itself. Here it reads no configuration
+The head of `transforms.tree.git` says what GitPython does by itself. Here it reads no configuration
 but the repository's own, which Repot wrote; the git that it runs is the one that Repot runs, never
 one of the current folder, and is told nothing by the user's environment. There are no hooks, since
 no template is laid down.
@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 
 from transforms.errors import Refusal
-from transforms.git import SHIELD, executable
+from transforms.tree.git import SHIELD, executable
 
 _CHANGING = Lock()
 
@@ -65,7 +65,7 @@ _IDENTITY = {
 
 
 class _Git(git.Git):
-    """Runs git under the variables that `transforms.git` gives it, and none besides."""
+    """Runs git under the variables that `transforms.tree.git` gives it, and none besides."""
 
     def execute(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transforms.git import GitError, Repository
+from transforms.tree.git import GitError, Repository
 from verify.commits import Commit
 from verify.scratch import Scratch
 

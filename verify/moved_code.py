@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from transforms.errors import Refusal
 from transforms.module import first_line
-from transforms.parsing import parse
+from transforms.syntax.parsing import parse
 from transforms.tree import GitTree
 from verify.certificate import Moved
 from verify.exhibits import Excerpt, Flow, Sides, Text

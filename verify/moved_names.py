@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from transforms.errors import Refusal
-from transforms.parsing import parse
+from transforms.syntax.parsing import parse
 from transforms.tree import GitTree
 from verify.ancestry import Ancestry, explained, measure
 from verify.certificate import Certificate

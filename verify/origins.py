@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from transforms.changes import EXECUTABLE, REGULAR
-from transforms.git import GitError
+from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import GitTree
+from transforms.tree.git import GitError
 
 # BLAME_DEFAULT_COPY_SCORE of git's blame.h: a block must score more, and a score starts at 1.
 _LEAST = 40

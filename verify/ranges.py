@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from transforms.changes import SUBMODULE, Blob
 from transforms.errors import Place, Refusal
-from transforms.git import GitError, MissingObjectError
+from transforms.result.changes import SUBMODULE, Blob
 from transforms.tree import GitTree
+from transforms.tree.git import GitError, MissingObjectError
 
 
 def parse_range(text: str) -> tuple[str, str]:

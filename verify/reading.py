@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transforms.diff import edits
 from transforms.errors import Place
-from transforms.outcome import Authored
+from transforms.result.diff import edits
+from transforms.result.outcome import Authored
 from transforms.tree import GitTree
 from verify.authored_report import authored_rows
 from verify.certificate import CERTIFIED

@@ -18,15 +18,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transforms import engine
-from transforms.changes import EXECUTABLE, REGULAR, Blob
 from transforms.errors import Place, Refusal
 from transforms.formatters import repository_formatters
-from transforms.names import resolve_import
-from transforms.outcome import Outcome
-from transforms.parsing import parse
-from transforms.plan import Plan
-from transforms.plan_load import load_plan
+from transforms.reading.load import load_plan
+from transforms.reading.model import Plan
+from transforms.result.changes import EXECUTABLE, REGULAR, Blob
+from transforms.result.outcome import Outcome
+from transforms.syntax.parsing import parse
 from transforms.tree import OverlayTree, Tree, WheelTree, open_tree
+from transforms.tree.names import resolve_import
 from verify import console
 from verify.apply_report import Applied, applied
 from verify.console import Output, print_text

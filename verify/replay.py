@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transforms import engine
-from transforms.diff import edits
 from transforms.formatters import Formatters
-from transforms.outcome import Outcome, Relocated
-from transforms.plan import Plan
+from transforms.reading.model import Plan
+from transforms.result.diff import edits
+from transforms.result.outcome import Outcome, Relocated
 from transforms.tree import GitTree
 from verify.ranges import Entry, differing, entries_at
 

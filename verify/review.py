@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from transforms.errors import Refusal
-from transforms.parsing import parsed_once
-from transforms.plan import Plan
+from transforms.reading.model import Plan
+from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
 from verify.ancestry import Ancestry
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from transforms.git import GitError, Repository
 from transforms.paths import from_bytes, quote, to_bytes
+from transforms.tree.git import GitError, Repository
 from verify.made import make
 
 _NOBODY = "Repot <repot@repot.invalid> 0 +0000"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
 
-from transforms import plan as plans
-from transforms.changes import EXECUTABLE, REGULAR
-from transforms.plan_load import load_plan
+from transforms.reading import model as plans
+from transforms.reading.load import load_plan
+from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import GitTree, WheelTree
 from verify.made import Made, make
 from verify.release import PLAN, SAME_AS_NEXT, SETTINGS

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from transforms.plan_load import load_plan
+from transforms.reading.load import load_plan
 from verify.judging import prove
 from verify.ranges import open_range
 

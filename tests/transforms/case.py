@@ -24,11 +24,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.outcome import Outcome
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.result.changes import Blob
+from transforms.result.outcome import Outcome
 from transforms.tree import Tree
 
 _SECTION = re.compile(r"=== (plan|before|after|deleted|refused|notes|edits)(?: (.*))?\Z")

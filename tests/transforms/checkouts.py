@@ -8,9 +8,9 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from transforms.changes import EXECUTABLE, SYMLINK, Blob
-from transforms.disk import Root
 from transforms.paths import from_bytes, to_bytes
+from transforms.result.changes import EXECUTABLE, SYMLINK, Blob
+from transforms.tree.disk import Root
 
 
 def run_git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes:

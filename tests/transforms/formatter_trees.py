@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from transforms.changes import REGULAR, SYMLINK
 from transforms.formatters import api
 from transforms.formatters.versions import Pin
+from transforms.result.changes import REGULAR, SYMLINK
 from transforms.tree import Tree
 
 PRE_COMMIT = ".pre-commit-config.yaml"

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.transforms.checkouts import checkout, lay_out, run_git, snapshot
-from transforms.changes import EXECUTABLE, SYMLINK, Blob, ChangeSet
-from transforms.disk import Step
 from transforms.journal import write
+from transforms.result.changes import EXECUTABLE, SYMLINK, Blob, ChangeSet
 from transforms.tree import WorkingTree
+from transforms.tree.disk import Step
 
 OLD = {
     "allocator.py": Blob(b"class Token: ...\n"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.transforms.case import MemoryTree
-from transforms.changes import EXECUTABLE, REGULAR, Blob
 from transforms.engine import apply
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.result.changes import EXECUTABLE, REGULAR, Blob
 
 PLAN = """\
 format = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.transforms.checkouts import checkout
-from transforms.changes import EXECUTABLE, Blob
+from transforms.result.changes import EXECUTABLE, Blob
 
 PLAN = """\
 format = 1

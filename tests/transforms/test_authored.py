@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.transforms.case import MemoryTree
-from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.outcome import Outcome
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.result.changes import Blob
+from transforms.result.outcome import Outcome
 
 HEAD = """\
 format = 1

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from tests.transforms.case import MemoryTree
 from tests.transforms.shop_programs import Maker, run
-from transforms.changes import REGULAR, Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.outcome import Outcome
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.result.changes import REGULAR, Blob
+from transforms.result.outcome import Outcome
 
 # Notes that say: a global that is replaced from outside may be seen by fewer than before.
 _REPLACED = {

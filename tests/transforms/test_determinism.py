@@ -25,10 +25,10 @@ from tests.documents import ROOT
 from tests.transforms.case import Case, MemoryTree, load_cases
 from tests.transforms.checkouts import checkout, run_git
 from tests.transforms.split_shop import FILES, PLAN, make_shop
-from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.result.changes import Blob
 
 if sys.version_info >= (3, 11):
     import tomllib

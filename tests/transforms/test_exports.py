@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transforms.exports import dunder_all
-from transforms.parsing import parse
+from transforms.syntax.parsing import parse
 
 
 def _rows(*rows: tuple) -> list:

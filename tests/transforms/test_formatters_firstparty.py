@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.transforms.formatter_trees import Link, MemoryTree
-from transforms.changes import SUBMODULE
 from transforms.formatters.firstparty import Stubs, find_stubs, words
+from transforms.result.changes import SUBMODULE
 from transforms.tree import Tree
 
 ROOTS = ("", "src")

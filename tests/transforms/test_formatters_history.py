@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from transforms.changes import REGULAR, Blob
 from transforms.formatters import repository_formatters
+from transforms.result.changes import REGULAR, Blob
 from transforms.tree import GitTree, OverlayTree
 
 pytestmark = [pytest.mark.history, pytest.mark.registry]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.transforms.formatter_trees import PRE_COMMIT, Link, MemoryTree, hooks, tree
-from transforms.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK
 from transforms.errors import Refusal
 from transforms.formatters import no_formatters, repository_formatters
 from transforms.formatters.document import LIMIT
 from transforms.formatters.formatter import file_types
 from transforms.formatters.hooks import read_hooks
+from transforms.result.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK
 
 
 def configured(text: str) -> MemoryTree:

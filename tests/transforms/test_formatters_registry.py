@@ -243,8 +243,8 @@ class TestAMadeUpFormatter:
 
 # The modules that may name a formatter though they are none, and why.
 EXCEPTIONS = {
-    "transforms/comments.py": "comments that speak to tools, as code has them",
-    "transforms/disk.py": "a comment that speaks to this repository's own linter",
+    "transforms/syntax/comments.py": "comments that speak to tools, as code has them",
+    "transforms/tree/disk.py": "a comment that speaks to this repository's own linter",
     "transforms/import_order.py": "an order of names is called after the tool that it comes from",
     "transforms/import_runs.py": "says after which tools an order is modelled",
     "transforms/import_types.py": "comments that speak to tools; an order's name",

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.transforms.formatter_trees import PRE_COMMIT, MemoryTree, append, hooks, stand_ins, tree
-from transforms.changes import Blob
 from transforms.errors import Refusal
 from transforms.formatters import Formatters, api, repository_formatters, running
 from transforms.formatters.running import match
+from transforms.result.changes import Blob
 from transforms.tree import OverlayTree
 
 Install = Callable[..., None]

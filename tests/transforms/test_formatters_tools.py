@@ -14,12 +14,12 @@ import pytest
 
 from tests.transforms.checkouts import run_git
 from tests.transforms.formatter_trees import PRE_COMMIT, Link, MemoryTree, hooks
-from transforms.changes import SUBMODULE
 from transforms.errors import Refusal
 from transforms.formatters import Formatters, repository_formatters
 from transforms.formatters.environments import ensure
 from transforms.formatters.store import cache_folder
 from transforms.formatters.versions import pins
+from transforms.result.changes import SUBMODULE
 
 pytestmark = pytest.mark.registry
 

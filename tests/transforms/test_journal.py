@@ -32,11 +32,11 @@ from tests.transforms.journals import (
     killed,
     put_back,
 )
-from transforms.changes import Blob, ChangeSet
-from transforms.disk import Root
 from transforms.errors import Refusal
 from transforms.journal import Recovery, recover, write
+from transforms.result.changes import Blob, ChangeSet
 from transforms.tree import WorkingTree
+from transforms.tree.disk import Root
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
     That it is called where it must be has a test of its own.
     """
-    monkeypatch.setattr("transforms.disk._sync", lambda descriptor: None)
+    monkeypatch.setattr("transforms.tree.disk._sync", lambda descriptor: None)
 
 
 def lose_what_is_not_durable(directory: Path) -> None:

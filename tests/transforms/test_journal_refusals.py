@@ -20,9 +20,9 @@ from tests.transforms.journals import (
     in_git,
     stopped_halfway,
 )
-from transforms.changes import Blob, ChangeSet
 from transforms.errors import Refusal
 from transforms.journal import Recovery, recover, write
+from transforms.result.changes import Blob, ChangeSet
 from transforms.tree import WorkingTree
 
 

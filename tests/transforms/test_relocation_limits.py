@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.transforms.case import MemoryTree
-from transforms.changes import EXECUTABLE, REGULAR, Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.outcome import Outcome
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.result.changes import EXECUTABLE, REGULAR, Blob
+from transforms.result.outcome import Outcome
 from transforms.tree import GitTree
 
 LINK, SUBMODULE = 0o120000, 0o160000

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from tests.transforms.case import MemoryTree
 from tests.transforms.shop_programs import CALLERS, Maker, run, run_one
-from transforms.changes import REGULAR, Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.outcome import Outcome
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.result.changes import REGULAR, Blob
+from transforms.result.outcome import Outcome
 
 Files = Mapping[str, str]
 Moves = Sequence[tuple[str, str]]

@@ -15,7 +15,7 @@ import pytest
 
 from tests.documents import ROOT
 from transforms.engine import apply
-from transforms.plan_load import load_plan
+from transforms.reading.load import load_plan
 from transforms.tree import GitTree
 
 pytestmark = pytest.mark.history

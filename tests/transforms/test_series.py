@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from tests.transforms.checkouts import checkout, run_git
-from transforms import plan as plans
-from transforms.changes import Blob
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.formatters import repository_formatters
-from transforms.outcome import Outcome
-from transforms.plan_load import load_plan
+from transforms.reading import model as plans
+from transforms.reading.load import load_plan
+from transforms.result.changes import Blob
+from transforms.result.outcome import Outcome
 from transforms.tree import GitTree, OverlayTree, Tree
 
 pytestmark = pytest.mark.history

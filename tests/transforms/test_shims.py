@@ -17,7 +17,7 @@ from mypy import api
 from tests.transforms.case import CASES, Case, load_case, run_case
 from tests.transforms.test_whole_moves import moved
 from transforms.errors import Refusal
-from transforms.outcome import Outcome
+from transforms.result.outcome import Outcome
 
 CASE = load_case(CASES / "relocation" / "old_warn.case")
 

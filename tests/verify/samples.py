@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from transforms.changes import Blob, Change, ChangeSet
 from transforms.errors import Place
-from transforms.outcome import (
+from transforms.result.changes import Blob, Change, ChangeSet
+from transforms.result.outcome import (
     Authored,
     Caller,
     Destination,

@@ -18,9 +18,9 @@ import pytest
 import transforms
 from tests.transforms.checkouts import run_git
 from tests.verify.samples import OUTCOME, UNCHANGED
-from transforms.changes import Blob, Change, ChangeSet
 from transforms.errors import Place, Refusal
-from transforms.outcome import Destination, Outcome
+from transforms.result.changes import Blob, Change, ChangeSet
+from transforms.result.outcome import Destination, Outcome
 from transforms.tree import Tree, WorkingTree
 from verify import cli
 

@@ -12,8 +12,8 @@ import pytest
 from tests.verify.histories import AFTER, BEFORE, PLAN, History
 from transforms.engine import apply
 from transforms.formatters import no_formatters
-from transforms.plan import Plan
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.reading.model import Plan
 from transforms.tree import GitTree
 from verify import cli
 from verify.inference.infer import Inferred, infer

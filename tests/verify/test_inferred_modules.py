@@ -10,8 +10,8 @@ import pytest
 from tests.transforms.case import MemoryTree
 from tests.verify.histories import History
 from transforms import engine
-from transforms.changes import REGULAR, Blob
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.result.changes import REGULAR, Blob
 from transforms.tree import GitTree
 from verify.inference.infer import Inferred, infer
 

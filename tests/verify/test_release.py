@@ -14,12 +14,12 @@ import pytest
 
 from tests.documents import ROOT
 from tests.transforms.case import MemoryTree
-from transforms.changes import EXECUTABLE, REGULAR, SYMLINK, Blob, Change, ChangeSet
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.outcome import Outcome
-from transforms.plan import Plan
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
+from transforms.reading.model import Plan
+from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK, Blob, Change, ChangeSet
+from transforms.result.outcome import Outcome
 from transforms.tree import GitTree
 from verify import release
 from verify.linting import lint

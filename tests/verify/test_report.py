@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.verify.samples import OUTCOME, UNCHANGED
-from transforms.changes import Blob, Change, ChangeSet
 from transforms.errors import Place, Refusal
-from transforms.outcome import Note, Outcome, SourceChange
+from transforms.result.changes import Blob, Change, ChangeSet
+from transforms.result.outcome import Note, Outcome, SourceChange
 from verify.apply_report import Applied, applied
 from verify.report import (
     Finding,

@@ -14,7 +14,7 @@ import pytest
 
 from tests.verify.histories import AFTER, BEFORE, PLAN, History
 from transforms.errors import Refusal
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
 from verify import cli, review
 from verify.report import Report, Verdict, to_text
 from verify.review_report import reviewed

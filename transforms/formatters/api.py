@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from transforms.changes import REGULAR
 from transforms.formatters.arguments import read_arguments
 from transforms.formatters.environments import ensure
 from transforms.formatters.firstparty import Stubs, find_stubs, words
@@ -22,6 +21,7 @@ from transforms.formatters.settings import Configuration
 from transforms.formatters.store import Results, cache_folder
 from transforms.formatters.versions import needs, pins, require_known
 from transforms.paths import to_bytes
+from transforms.result.changes import REGULAR
 from transforms.tree import Tree
 
 _SHARE = 60_000  # bytes of source that are worth a second process

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from transforms.changes import SUBMODULE, SYMLINK
 from transforms.errors import Place, Refusal
 from transforms.formatters import registry
 from transforms.formatters.settings import ancestors, inside, is_regular, join
+from transforms.result.changes import SUBMODULE, SYMLINK
 from transforms.tree import Tree
 
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")

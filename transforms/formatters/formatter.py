@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from transforms.changes import EXECUTABLE
 from transforms.formatters.settings import Configuration, is_regular
+from transforms.result.changes import EXECUTABLE
 
 HOOKS_FILE = ".pre-commit-config.yaml"
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from transforms.changes import EXECUTABLE, REGULAR, SYMLINK
 from transforms.errors import Place, nearest
 from transforms.formatters.refusals import bad_configuration
+from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK
 from transforms.tree import Tree
 
 if sys.version_info >= (3, 11):

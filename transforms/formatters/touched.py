@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from transforms.changes import Blob
 from transforms.formatters.api import Formatters
+from transforms.result.changes import Blob
 from transforms.tree import OverlayTree, Tree
 
 

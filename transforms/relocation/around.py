@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from transforms.document import Document
 from transforms.errors import Refusal
-from transforms.names import Names, resolve_import
-from transforms.outcome import Edit, Note
 from transforms.relocation.targets import Targets
+from transforms.result.outcome import Edit, Note
+from transforms.tree.names import Names, resolve_import
 
 
 @dataclass(slots=True)

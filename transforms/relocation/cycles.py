@@ -10,12 +10,12 @@ import ast
 import posixpath
 from collections.abc import Mapping
 
-from transforms.changes import Blob
 from transforms.cycles import Graph, Loading
 from transforms.errors import Refusal
-from transforms.names import Names
 from transforms.relocation.targets import Targets
+from transforms.result.changes import Blob
 from transforms.tree import Tree
+from transforms.tree.names import Names
 
 
 def refuse_new_cycles(

@@ -9,17 +9,13 @@ from collections.abc import Set
 
 from transforms.authored import apply_edits, authored_blobs
 from transforms.candidates import PYTHON
-from transforms.changes import EXECUTABLE, REGULAR, Blob
 from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters
 from transforms.formatters.touched import format_touched
 from transforms.intent import check_roots
 from transforms.landing import refuse_without_init
-from transforms.names import Names
-from transforms.outcome import Edit, Note, Relocated
-from transforms.parsing import parse
-from transforms.plan import Package, Plan
+from transforms.reading.model import Package, Plan
 from transforms.relocation.around import Around, collect_readings
 from transforms.relocation.cycles import refuse_new_cycles
 from transforms.relocation.left import imported, patched
@@ -30,7 +26,11 @@ from transforms.relocation.shims import is_public, offer_of, shim
 from transforms.relocation.strings import RelocatedStrings
 from transforms.relocation.targets import Targets, Whole, find_targets
 from transforms.relocation.texts import RelocatedTexts, relocated_texts
+from transforms.result.changes import EXECUTABLE, REGULAR, Blob
+from transforms.result.outcome import Edit, Note, Relocated
+from transforms.syntax.parsing import parse
 from transforms.tree import OverlayTree, Tree
+from transforms.tree.names import Names
 
 _SHEBANG = re.compile(rb"#!.*\bpython")
 

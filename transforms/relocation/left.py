@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from transforms.attribute_calls import call_on, is_assignment, is_patch
 from transforms.relocation.python import PythonFile
-from transforms.scope_types import Reference
+from transforms.scopes.types import Reference
 
 
 def imported(file: PythonFile) -> Iterator[tuple[int, str]]:

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from transforms.document import Document
-from transforms.names import Names
-from transforms.outcome import Note
 from transforms.relocation.targets import Targets
 from transforms.remarks import looks_up_by_name
+from transforms.result.outcome import Note
 from transforms.texts import place_in
 from transforms.tree import Tree
+from transforms.tree.names import Names
 
 _OWN_PLACE = frozenset({"__file__", "__path__", "__package__", "__spec__", "__loader__"})
 _PACKAGES = re.compile(r"(?m)^[^#\n]*\b(?:packages|package_dir|package-dir|py_modules)\b")

@@ -14,10 +14,10 @@ from transforms.errors import Refusal
 from transforms.import_sites import Site
 from transforms.imports import ImportedName
 from transforms.literals import annotation_spans
-from transforms.names import relative_name, resolve_import, respelled_relative
-from transforms.outcome import Edit, Note
 from transforms.relocation.around import Around
-from transforms.scope_types import Binding, Reference, Scope
+from transforms.result.outcome import Edit, Note
+from transforms.scopes.types import Binding, Reference, Scope
+from transforms.tree.names import relative_name, resolve_import, respelled_relative
 
 _Sent = tuple[str, ImportedName]  # the module that a name is taken from, and how it is written
 

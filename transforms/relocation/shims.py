@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from transforms.document import Document
 from transforms.exports import dunder_all
 from transforms.import_sites import is_type_checking
-from transforms.kinds import is_main_guard
-from transforms.names import resolve_import
 from transforms.old_names import warn_lines
+from transforms.syntax.kinds import is_main_guard
+from transforms.tree.names import resolve_import
 
 _WIDTH = 88
 _HEADLINE = re.compile(rb'"""Moved to `([\w.]+)`\."""\r?\n')

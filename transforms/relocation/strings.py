@@ -13,12 +13,12 @@ import re
 import tokenize
 from collections.abc import Iterator
 
-from transforms.called import called_name
-from transforms.names import relative_name, resolve_import
-from transforms.outcome import Edit, Note
 from transforms.relocation.mentions import Mention, Mentions
 from transforms.relocation.python import PythonFile
+from transforms.result.outcome import Edit, Note
 from transforms.strings import looked_up_strings, relative_lookups, standing_strings, strings_of
+from transforms.syntax.called import called_name
+from transforms.tree.names import relative_name, resolve_import
 
 # Functions whose first argument is the name of a module: one that runs or names a logger, and
 # those that read a package's data, which are called like many another unless dots tell them apart.

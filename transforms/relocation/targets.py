@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from transforms.automatic import refuse_automatic
-from transforms.changes import EXECUTABLE, REGULAR
 from transforms.errors import Place, Refusal
-from transforms.names import Names
 from transforms.paths import ModuleName, contained
-from transforms.plan import Plan, Relocation
+from transforms.reading.model import Plan, Relocation
 from transforms.relocation.shims import moved_to
+from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import Tree
+from transforms.tree.automatic import refuse_automatic
+from transforms.tree.names import Names
 
 _SUFFIXES = (".py", ".pyi")
 _INIT = "__init__.py"

@@ -10,12 +10,12 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-from transforms.automatic import refuse_automatic
 from transforms.errors import Place, Refusal
-from transforms.outcome import Edit, Note
 from transforms.relocation.around import Around, FileResult
 from transforms.relocation.mentions import Mention, Mentions
+from transforms.result.outcome import Edit, Note
 from transforms.texts import CONFIGURATION, DOCUMENTS, PICKLES, place_in, text_paths
+from transforms.tree.automatic import refuse_automatic
 
 # Settings that list modules, packages or folders of them: one word there is a name. By key.
 _KEYS = frozenset(

@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from transforms.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, Blob
 from transforms.errors import Place, Refusal, nearest
 from transforms.paths import contained, from_bytes, parents, to_bytes
+from transforms.result.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, Blob
 
 # Alternatives without any other operator, the shape of most searches: `bytes in` is several times
 # faster than the regular expression.

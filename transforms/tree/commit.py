@@ -7,8 +7,8 @@ from copy import copy
 from pathlib import Path
 from types import MappingProxyType
 
-from transforms import git
 from transforms.errors import Place, Refusal
+from transforms.tree import git
 from transforms.tree.base import Tree, listed
 
 _SHORT = 12

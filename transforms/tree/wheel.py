@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
-from transforms.changes import EXECUTABLE, REGULAR
 from transforms.errors import Place, Refusal
 from transforms.paths import parents, safe_path, to_bytes
+from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree.base import Tree
 
 MOST_FILES = 200_000

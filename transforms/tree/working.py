@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from transforms import git
-from transforms.changes import REGULAR, SUBMODULE, SYMLINK, Blob
-from transforms.disk import Root
 from transforms.errors import Place, Refusal
 from transforms.paths import contained, from_bytes, parents, to_bytes
+from transforms.result.changes import REGULAR, SUBMODULE, SYMLINK, Blob
+from transforms.tree import git
 from transforms.tree.base import Tree, canonical_mode, listed
+from transforms.tree.disk import Root
 
 JOURNAL_FOLDER = ".repot-journal"  # where there is no git directory to hold the journal
 _SKIPPED = frozenset({".git", JOURNAL_FOLDER})

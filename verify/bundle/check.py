@@ -11,9 +11,9 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from transforms.diff import edits
 from transforms.errors import Place, Refusal
-from transforms.parsing import parse
+from transforms.result.diff import edits
+from transforms.syntax.parsing import parse
 from verify.bundle.build import Subject, build, pieces
 
 _MOST = 32 << 20  # bytes; a bundle has about one million

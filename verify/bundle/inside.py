@@ -82,7 +82,7 @@ def _certified(base: GitTree, target: GitTree) -> Report:
 
 
 def _proved(plan_text: str, base: GitTree, target: GitTree) -> Report:
-    from transforms.plan_load import parse_plan
+    from transforms.reading.load import parse_plan
     from verify.bundle.proving import proved
     from verify.judging import prove
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transforms.plan import Plan
+from transforms.reading.model import Plan
 from transforms.tree import GitTree
 from verify.ancestry_report import blamed
 from verify.certificate_report import certified, residual_texts

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from transforms import engine
 from transforms.errors import Place, Refusal
-from transforms.plan_load import decode_plan, parse_plan, plan_text
+from transforms.reading.load import decode_plan, parse_plan, plan_text
 from transforms.tree import GitTree
 from verify.bundle import VERSION
 from verify.bundle.build import Subject, build

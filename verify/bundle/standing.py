@@ -100,7 +100,7 @@ def _elsewhere(target: GitTree, why: str) -> Refusal:
 
 def _missing(repo: Path, name: str, commit: str) -> Refusal:
     """Word what brings a commit: nothing is ever fetched from here."""
-    from transforms import git
+    from transforms.tree import git
 
     found = git.find(repo)
     urls = found.settings(r"^remote\..*\.url$") if found else []

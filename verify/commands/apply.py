@@ -18,7 +18,7 @@ from verify.escape import visible
 from verify.report import Report, counted
 
 if TYPE_CHECKING:
-    from transforms.changes import ChangeSet
+    from transforms.result.changes import ChangeSet
     from transforms.tree import Tree
 
 HELP = """Make the move that PLAN describes.
@@ -115,7 +115,7 @@ def _run(request: Request, shown: Output) -> Report | None:
     """Apply the plan; print the diff if that was asked for, else give the report."""
     # Loaded here: LibCST and the formatters' tables take longer than `repot apply --help` may.
     from transforms import engine, formatters
-    from transforms.plan_load import load_plan
+    from transforms.reading.load import load_plan
     from transforms.tree import open_tree
     from verify.apply_report import Applied, applied
 

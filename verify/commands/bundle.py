@@ -74,7 +74,7 @@ def _check(path: Path) -> Report:
 
 
 def _write(path: Path, repo: Path, base: str, target: str, output: Path) -> Report:
-    from transforms.plan_load import parse_plan, plan_text
+    from transforms.reading.load import parse_plan, plan_text
     from verify.bundle.build import Subject, build, write
     from verify.bundle.installed import require_installed
     from verify.bundle.reports import written

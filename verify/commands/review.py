@@ -48,7 +48,7 @@ def review(
 
 
 def _run(commits: str, repo: Path, path: Path | None) -> Report:
-    from transforms.plan_load import load_plan
+    from transforms.reading.load import load_plan
     from verify.ranges import open_range, parse_range
     from verify.review import review as judge
     from verify.review_report import reviewed

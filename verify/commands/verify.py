@@ -45,7 +45,7 @@ def verify(
 
 
 def _run(path: Path, repo: Path, base: str, target: str) -> Report:
-    from transforms.plan_load import load_plan
+    from transforms.reading.load import load_plan
     from verify.judging import formatters_of
     from verify.ranges import open_range
     from verify.replay import replay

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 
-from transforms.names import Names, resolve_import
 from transforms.paths import ModuleName
-from transforms.plan import AuthoredFile, Destination, Package, Plan, Source
+from transforms.reading.model import AuthoredFile, Destination, Package, Plan, Source
 from transforms.tree import GitTree
+from transforms.tree.names import Names, resolve_import
 from verify.certificate import Certificate
 from verify.inference.evidence import Evidence, File, Moved
 from verify.inference.modules import WholeMoves

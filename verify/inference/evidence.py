@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from transforms.errors import Refusal
 from transforms.module import first_line
-from transforms.parsing import parse
+from transforms.syntax.parsing import parse
 from transforms.tree import GitTree
 from verify.definitions import defined_names
 from verify.ranges import differing, entries_at

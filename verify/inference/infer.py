@@ -9,9 +9,9 @@ from pathlib import Path
 
 from transforms.errors import Refusal
 from transforms.formatters import Formatters
-from transforms.parsing import parsed_once
-from transforms.plan import Plan
-from transforms.plan_load import dump_plan, parse_plan
+from transforms.reading.load import dump_plan, parse_plan
+from transforms.reading.model import Plan
+from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
 from verify.certificate import Certificate
 from verify.certifying import certify_commits

@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from posixpath import basename, dirname
 
-from transforms.names import Names
 from transforms.paths import ModuleName
-from transforms.plan import Package, Relocation
+from transforms.reading.model import Package, Relocation
 from transforms.tree import GitTree
+from transforms.tree.names import Names
 from verify.certificate import Certificate
 
 _INIT = "__init__.py"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from transforms.changes import EXECUTABLE, REGULAR
-from transforms.diff import edits
 from transforms.paths import ModuleName
-from transforms.plan import AuthoredEdit, AuthoredFile, Plan
+from transforms.reading.model import AuthoredEdit, AuthoredFile, Plan
+from transforms.result.changes import EXECUTABLE, REGULAR
+from transforms.result.diff import edits
 from verify.ranges import Entry
 
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from transforms import engine
-from transforms.diff import edits
 from transforms.errors import Refusal
 from transforms.formatters import Formatters
-from transforms.outcome import Outcome
 from transforms.paths import ModuleName
-from transforms.plan import (
+from transforms.reading.model import (
     AuthoredFile,
     Destination,
     Package,
@@ -22,6 +20,8 @@ from transforms.plan import (
     ShrinkRule,
     Source,
 )
+from transforms.result.diff import edits
+from transforms.result.outcome import Outcome
 from transforms.tree import GitTree
 from verify.inference.draft import Draft, imported
 from verify.inference.evidence import Evidence

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from xml.etree.ElementTree import Element
 
-from transforms.diff import CONTEXT, edits
+from transforms.result.diff import CONTEXT, edits
 from verify.exhibits import Excerpt, Sides, Text
 from verify.page.elements import element
 from verify.report import counted

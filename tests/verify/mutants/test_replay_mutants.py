@@ -11,7 +11,7 @@ import pytest
 from tests.verify.histories import AFTER, BEFORE, PLAN, History
 from tests.verify.mutants.faults import Mutant, mutants
 from transforms.formatters import no_formatters
-from transforms.plan_load import parse_plan
+from transforms.reading.load import parse_plan
 from transforms.tree import GitTree
 from verify.replay import replay
 

@@ -1,0 +1,1 @@
+"""What a move gives: change sets, their diff, and the outcome that a report shows."""

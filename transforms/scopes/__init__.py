@@ -1,0 +1,1 @@
+"""Which definition a name means within one module."""

@@ -1,0 +1,1 @@
+"""Files before any name in them is resolved: parsing, depth, comments, calls."""

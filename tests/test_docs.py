@@ -30,7 +30,7 @@ from tests.documents import (
 )
 from tests.transforms.case import MemoryTree
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
-from transforms import import_sites, patching
+from transforms import patching
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.formatters.registry import projects
@@ -38,6 +38,7 @@ from transforms.formatters.versions import known, order
 from transforms.reading.load import parse_plan
 from transforms.reading.schema import Reader
 from transforms.result.changes import Blob
+from transforms.source import imports
 from verify import cli, release
 from verify.report import to_text
 
@@ -236,7 +237,7 @@ class TestKinds:
         assert set(documented("Notes")) == first_arguments(mover, "Note") | of_patches
 
     def test_every_kind_of_edit_is_documented(self, mover: list[ast.Module]) -> None:
-        sites = ast.parse(Path(import_sites.__file__).read_bytes())
+        sites = ast.parse(Path(imports.__file__).read_bytes())
         (kind,) = (
             node
             for node in ast.walk(sites)

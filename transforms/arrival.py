@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from transforms.document import Document
-from transforms.edits import Block, Rank
 from transforms.errors import Refusal, nearest
 from transforms.gaps import body_text, landing_gaps
-from transforms.module import Statement
+from transforms.imports.document import Document
+from transforms.imports.rebased import with_newlines
 from transforms.move import Group
-from transforms.moved_text import with_newlines
 from transforms.pieces import add_piece
 from transforms.preamble import BUILTINS, Preamble
 from transforms.soundness import refuse_unions
+from transforms.source.edits import Block, Rank
+from transforms.source.module import Statement
 from transforms.syntax.comments import is_modeline
 from transforms.syntax.kinds import is_main_guard
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from transforms.cut import Cut
-from transforms.document import Document
 from transforms.errors import Place, Refusal
-from transforms.import_sites import Site
-from transforms.imports import ImportedName
+from transforms.imports.document import Document
+from transforms.imports.statement import ImportedName
 from transforms.move import Move, SourceState
 from transforms.patching import Patches
 from transforms.readers import Readers
 from transforms.result.outcome import Edit, Note
 from transforms.scopes.types import Scope
+from transforms.source.imports import Site
 from transforms.tree import Tree
 from transforms.tree.names import Names, relative_name
 

@@ -12,8 +12,8 @@ from transforms.caller_context import Caller, Readings, Surroundings
 from transforms.callers import rewrite_caller
 from transforms.candidates import PYTHON
 from transforms.cut import Cut
-from transforms.document import Document
 from transforms.errors import Place, Refusal
+from transforms.imports.document import Document
 from transforms.move import Move, SourceState
 from transforms.reading.model import Plan
 from transforms.result.outcome import Edit, Note

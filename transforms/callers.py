@@ -12,13 +12,13 @@ from collections.abc import Mapping
 
 from transforms.caller_context import Caller, CallerResult
 from transforms.detours import note_bare_import, note_detours
-from transforms.document import prune
-from transforms.import_sites import Site, is_type_checking
-from transforms.imports import ImportedName
+from transforms.imports.document import prune
+from transforms.imports.placement import is_heading
+from transforms.imports.statement import ImportedName
 from transforms.module_uses import rewrite_module_uses
 from transforms.move import SourceState
-from transforms.placement import is_heading
 from transforms.result.outcome import Edit
+from transforms.source.imports import Site, is_type_checking
 from transforms.star_imports import rewrite_star
 
 

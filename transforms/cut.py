@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from transforms.document import Document, Wanted
-from transforms.edits import Block
 from transforms.errors import Place, Refusal
-from transforms.fixtures import is_fixture_use
-from transforms.imports import ImportedName, render_import
+from transforms.imports.document import Document, Wanted
+from transforms.imports.statement import ImportedName, render_import
 from transforms.move import Group, Move, SourceState
 from transforms.needs import is_for_checkers
 from transforms.old_names import give_with_warning
 from transforms.orphans import Orphans
-from transforms.symbols import Symbols
+from transforms.source.edits import Block
+from transforms.source.fixtures import is_fixture_use
+from transforms.source.symbols import Symbols
 from transforms.syntax.kinds import is_future, is_string
 from transforms.tree.names import refuse_unimportable, relative_name
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from transforms.errors import Place, Refusal
-from transforms.import_sites import is_type_checking
 from transforms.move import Move
 from transforms.result.changes import Blob
+from transforms.source.imports import is_type_checking
 from transforms.syntax.parsing import parse
 from transforms.tree import Tree
 from transforms.tree.names import Names, resolve_import

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from transforms.copies import is_copyable
-from transforms.document import Document
 from transforms.errors import Refusal
+from transforms.imports.document import Document
 from transforms.move import Group, Move
 from transforms.needs import dotted_imports
 from transforms.preamble import Preamble
 from transforms.result.changes import Blob
-from transforms.symbols import ImportedBinding
+from transforms.source.symbols import ImportedBinding
 from transforms.syntax.parsing import parse
 from transforms.tree import Tree
 from transforms.tree.names import Names, resolve_import

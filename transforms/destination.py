@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Sequence
 
-from transforms.document import Document
 from transforms.errors import Refusal
 from transforms.gaps import body_text, first_gap
-from transforms.module import Module
+from transforms.imports.document import Document
+from transforms.imports.rebased import with_newlines
 from transforms.move import Group
-from transforms.moved_text import with_newlines
 from transforms.pieces import add_piece
 from transforms.preamble import Piece, Preamble
+from transforms.source.module import Module
 from transforms.syntax.comments import COOKIE, LICENCE
 from transforms.syntax.kinds import is_future, is_string
 

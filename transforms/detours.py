@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from transforms.caller_context import Caller
-from transforms.import_order import STANDARD_LIBRARY
-from transforms.import_sites import Site
+from transforms.imports.order import STANDARD_LIBRARY
 from transforms.module_imports import lies_under
 from transforms.move import SourceState
 from transforms.scopes.types import Reference, Scope
+from transforms.source.imports import Site
 
 
 def note_detours(caller: Caller, followed: Mapping[tuple[Scope, str], str]) -> None:

@@ -20,11 +20,11 @@ from transforms.cut import Cut, docstring_first, rebase_relative
 from transforms.cycles import check_cycles
 from transforms.definitions import Definitions
 from transforms.destination import compose
-from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters, no_formatters
 from transforms.formatters.touched import format_touched
-from transforms.imports import Shrink
+from transforms.imports.document import Document
+from transforms.imports.statement import Shrink
 from transforms.intent import check_roots, check_targets
 from transforms.landing import refuse_anchors, refuse_blocked, refuse_without_init
 from transforms.move import Group, SourceState

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from transforms.document import Document
-from transforms.module import Module, Statement
+from transforms.imports.document import Document
+from transforms.imports.rebased import moved_text, with_newlines
 from transforms.move import Group, SourceState
-from transforms.moved_text import moved_text, with_newlines
+from transforms.source.module import Module, Statement
 from transforms.syntax.kinds import is_string
 
 

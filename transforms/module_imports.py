@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from transforms.caller_context import Caller
-from transforms.import_sites import Site
-from transforms.imports import ImportedName
+from transforms.imports.statement import ImportedName
 from transforms.result.outcome import Edit
 from transforms.scopes.types import Binding
+from transforms.source.imports import Site
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,12 +20,12 @@ from transforms.attribute_calls import (
 )
 from transforms.caller_context import Caller
 from transforms.errors import Refusal
-from transforms.literals import annotation_spans
 from transforms.module_imports import Handle, bring, exchange, find_handles, lies_under
 from transforms.move import SourceState
 from transforms.name_checks import check_free
 from transforms.result.outcome import Edit
 from transforms.scopes.types import Reference, Scope
+from transforms.source.literals import annotation_spans
 
 
 @dataclass(frozen=True, slots=True, eq=False)

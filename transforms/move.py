@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from transforms.document import Document
 from transforms.errors import Place
-from transforms.order import Order
+from transforms.imports.document import Document
 from transforms.reading.model import Destination, Plan, Source
-from transforms.symbols import Symbols
+from transforms.source.order import Order
+from transforms.source.symbols import Symbols
 from transforms.tree.names import Located, Names
 
 DocumentOpener = Callable[[str], Document]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable
 
-from transforms.import_sites import is_type_checking
 from transforms.move import Group
 from transforms.scopes.types import Reference, ScopeKind
-from transforms.symbols import ImportedBinding, Symbols
+from transforms.source.imports import is_type_checking
+from transforms.source.symbols import ImportedBinding, Symbols
 from transforms.syntax.called import bare, last_name
 
 # Bases that do not look at the annotations of their subclasses' fields.

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from transforms.document import Document, Wanted
-from transforms.edits import Block
-from transforms.imports import ImportedName
+from transforms.imports.document import Document, Wanted
+from transforms.imports.statement import ImportedName
+from transforms.source.edits import Block
 
 
 def warn_lines(old: str, new: str) -> tuple[str, ...]:

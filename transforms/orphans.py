@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 
-from transforms.document import Document, is_empty_without
-from transforms.guards import drop_empty_branches, only_imports
-from transforms.import_sites import is_type_checking
-from transforms.imports import ImportedName
+from transforms.imports.document import Document, is_empty_without
+from transforms.imports.guards import drop_empty_branches, only_imports
+from transforms.imports.statement import ImportedName
 from transforms.needs import dotted_imports, reached_modules
-from transforms.symbols import ImportedBinding, Symbols
+from transforms.source.imports import is_type_checking
+from transforms.source.symbols import ImportedBinding, Symbols
 
 
 class Orphans:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, MutableMapping
 
-from transforms.document import Document, Wanted
-from transforms.edits import Block
 from transforms.errors import Refusal
-from transforms.imports import ImportedName
+from transforms.imports.document import Document, Wanted
+from transforms.imports.rebased import with_newlines
+from transforms.imports.statement import ImportedName
 from transforms.move import Move
-from transforms.moved_text import with_newlines
 from transforms.reading.model import Package
 from transforms.result.changes import REGULAR, Blob
+from transforms.source.edits import Block
 from transforms.tree.names import Located, relative_name
 
 

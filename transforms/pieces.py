@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from transforms.document import Document, Wanted
-from transforms.edits import Block, Rank
-from transforms.import_looks import Look
-from transforms.import_sites import is_type_checking
-from transforms.imports import ImportedName
-from transforms.module import Statement
+from transforms.imports.document import Document, Wanted
+from transforms.imports.looks import Look
+from transforms.imports.rebased import with_newlines
+from transforms.imports.statement import ImportedName
 from transforms.move import Group
-from transforms.moved_text import with_newlines
 from transforms.preamble import Piece
 from transforms.scopes.resolve import resolve
+from transforms.source.edits import Block, Rank
+from transforms.source.imports import is_type_checking
+from transforms.source.module import Statement
 from transforms.tree.names import resolve_import
 
 

@@ -12,17 +12,17 @@ import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from transforms.document import Document, Wanted
 from transforms.errors import Refusal
-from transforms.fixtures import is_fixture_use
-from transforms.guards import ShrinkOf, guard_text, may_stand_twice
-from transforms.import_sites import Site
-from transforms.imports import ImportedName, Shrink
-from transforms.module import Statement
+from transforms.imports.document import Document, Wanted
+from transforms.imports.guards import ShrinkOf, guard_text, may_stand_twice
+from transforms.imports.rebased import moved_text, respelled
+from transforms.imports.statement import ImportedName, Shrink
 from transforms.move import Group, Move, SourceState
-from transforms.moved_text import moved_text, respelled
 from transforms.needs import Needs, dotted_imports, reached_modules
-from transforms.symbols import ImportedBinding, Symbols
+from transforms.source.fixtures import is_fixture_use
+from transforms.source.imports import Site
+from transforms.source.module import Statement
+from transforms.source.symbols import ImportedBinding, Symbols
 from transforms.syntax.kinds import is_future
 from transforms.tree.names import Located, relative_name, respelled_relative
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from transforms.document import Document
 from transforms.errors import Refusal
+from transforms.imports.document import Document
 from transforms.tree import Tree
 from transforms.tree.names import Names
 

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from transforms.move import Group, Move, SourceState
-from transforms.mutations import decorator_roots
 from transforms.result.outcome import Note
 from transforms.scopes.types import Reference
-from transforms.symbols import Symbols
+from transforms.source.mutations import decorator_roots
+from transforms.source.symbols import Symbols
 from transforms.syntax.called import called_name, decorating, last_name
 from transforms.syntax.kinds import is_main_guard
 

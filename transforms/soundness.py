@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from transforms.document import Document
 from transforms.errors import Refusal
+from transforms.imports.document import Document
 from transforms.move import Group
-from transforms.order import Order
 from transforms.preamble import BUILTINS, MODULE_NAMES
 from transforms.scopes.types import Reference
-from transforms.symbols import Symbols
+from transforms.source.order import Order
+from transforms.source.symbols import Symbols
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

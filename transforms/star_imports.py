@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from transforms.caller_context import Caller
-from transforms.import_sites import Site
-from transforms.imports import ImportedName
+from transforms.imports.statement import ImportedName
 from transforms.move import SourceState
 from transforms.result.outcome import Edit
 from transforms.scopes.types import Reference
+from transforms.source.imports import Site
 from transforms.syntax.kinds import is_string
 
 

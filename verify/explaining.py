@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from transforms.errors import Refusal
-from transforms.module import first_line
+from transforms.source.module import first_line
 from transforms.syntax.parsing import parse
 from transforms.tree.names import resolve_import
 from verify.ancestry import Explain

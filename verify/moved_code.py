@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 
 from transforms.errors import Refusal
-from transforms.module import first_line
+from transforms.source.module import first_line
 from transforms.syntax.parsing import parse
 from transforms.tree import GitTree
 from verify.certificate import Moved

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.registry import sample
-from transforms.edits import Edits
-from transforms.module import Module
+from transforms.source.edits import Edits
+from transforms.source.module import Module
 from transforms.tree import WheelTree
 from verify.wheels import BEFORE, fetch_wheel
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transforms.case import MemoryTree
-from transforms.edits import Edits
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.module import Module
 from transforms.reading.load import parse_plan
 from transforms.result.changes import Blob
+from transforms.source.edits import Edits
+from transforms.source.module import Module
 
 MODULES = ("abc", "json", "os", "re", "string")
 HEAD = 'format = 1\nformatters = "none"\n'

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from tests.transforms.case import MemoryTree
 from tests.transforms.programs import BESIDE, Draw, Program, programs, run
-from transforms.edits import Block, Edits
 from transforms.engine import apply
 from transforms.errors import Refusal
-from transforms.module import Module
 from transforms.reading.load import parse_plan
 from transforms.result.changes import Blob
 from transforms.result.outcome import Outcome
+from transforms.source.edits import Block, Edits
+from transforms.source.module import Module
 
 Files = dict[str, bytes]
 EXISTING = (

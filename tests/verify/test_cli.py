@@ -297,7 +297,7 @@ class TestApply:
     def test_a_stopped_run_is_recovered_first_and_said(
         self, run: Run, repo: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from transforms import journal
+        from transforms.write import journal
 
         monkeypatch.setattr(
             journal, "recover", lambda root: journal.Recovery("finished", ("old.py", "new.py"))
@@ -380,7 +380,7 @@ class TestOutcomes:
         message: str,
         left: dict[str, str],
     ) -> None:
-        from transforms import journal
+        from transforms.write import journal
 
         write = journal.write
 

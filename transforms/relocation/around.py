@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from transforms.document import Document
 from transforms.errors import Refusal
+from transforms.imports.document import Document
 from transforms.relocation.targets import Targets
 from transforms.result.outcome import Edit, Note
 from transforms.tree.names import Names, resolve_import

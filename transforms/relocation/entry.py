@@ -9,10 +9,10 @@ from collections.abc import Set
 
 from transforms.authored import apply_edits, authored_blobs
 from transforms.candidates import PYTHON
-from transforms.document import Document
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters
 from transforms.formatters.touched import format_touched
+from transforms.imports.document import Document
 from transforms.intent import check_roots
 from transforms.landing import refuse_without_init
 from transforms.reading.model import Package, Plan

@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from transforms.document import Document
+from transforms.imports.document import Document
 from transforms.relocation.targets import Targets
 from transforms.remarks import looks_up_by_name
 from transforms.result.outcome import Note

@@ -9,14 +9,14 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from transforms.document import Document
 from transforms.errors import Refusal
-from transforms.import_sites import Site
-from transforms.imports import ImportedName
-from transforms.literals import annotation_spans
+from transforms.imports.document import Document
+from transforms.imports.statement import ImportedName
 from transforms.relocation.around import Around
 from transforms.result.outcome import Edit, Note
 from transforms.scopes.types import Binding, Reference, Scope
+from transforms.source.imports import Site
+from transforms.source.literals import annotation_spans
 from transforms.tree.names import relative_name, resolve_import, respelled_relative
 
 _Sent = tuple[str, ImportedName]  # the module that a name is taken from, and how it is written

@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from transforms.document import Document
-from transforms.exports import dunder_all
-from transforms.import_sites import is_type_checking
+from transforms.imports.document import Document
 from transforms.old_names import warn_lines
+from transforms.source.exports import dunder_all
+from transforms.source.imports import is_type_checking
 from transforms.syntax.kinds import is_main_guard
 from transforms.tree.names import resolve_import
 

@@ -148,7 +148,7 @@ def _run(request: Request, shown: Output) -> Report | None:
 
 def _recover(repo: Path) -> None:
     """Finish or undo a run that was stopped while it wrote, and say so."""
-    from transforms import journal
+    from transforms.write import journal
 
     recovery = journal.recover(repo)
     if recovery is None:
@@ -169,8 +169,8 @@ def _write(tree: Tree, changes: ChangeSet, report: Report) -> Report:
 
     An interrupt is answered with what became of the files: they are as before, or all written.
     """
-    from transforms import journal
     from transforms.tree import WorkingTree
+    from transforms.write import journal
 
     if not isinstance(tree, WorkingTree):
         raise TypeError(f"{tree.label} cannot be written")

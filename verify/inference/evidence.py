@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from transforms.errors import Refusal
-from transforms.module import first_line
+from transforms.source.module import first_line
 from transforms.syntax.parsing import parse
 from transforms.tree import GitTree
 from verify.definitions import defined_names

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from tests.transforms.formatter_trees import PRE_COMMIT, append, hooks, stand_ins
+from tests.transforms.formatters.trees import PRE_COMMIT, append, hooks, stand_ins
 from tests.verify.histories import AFTER, BEFORE, PLAN_PATH
 from tests.verify.histories import PLAN as UNFORMATTED
 from tests.verify.hostile.world import DIFFERED, TRAILER, UNJUDGED, World

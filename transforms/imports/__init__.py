@@ -1,0 +1,1 @@
+"""Import statements: how they are written, where they go, and files under edit."""

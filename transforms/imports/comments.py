@@ -1,0 +1,85 @@
+"""Comments right above imports that go: which go with them, and which head what is left."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Sequence
+
+from transforms.imports.editor import ImportEditor
+from transforms.source.edits import Edits
+from transforms.source.imports import Site
+from transforms.source.module import Module, Statement
+from transforms.syntax.comments import is_banner, is_directive
+
+_SECTION = re.compile(
+    r"(?i)#.*\b(standard|stdlib|built-?ins?|third|3rd|external|first|local|own|project|internal"
+    r"|library|libraries|imports?|packages|modules)\b"
+)
+_WORD = re.compile(r"\w+")
+
+
+def drop_comments(module: Module, editor: ImportEditor, edits: Edits) -> None:
+    """Delete the comments of import statements that lose all their names.
+
+    A comment above a group of imports heads the group: it stays while one of them does, unless it
+    names what goes. What speaks to a tool, and what belongs to the file, stays.
+    """
+    emptied: dict[ast.AST, Site] = {s.node: s for s in editor.sites if _goes(editor, s)}
+    statements = module.statements
+    for statement in statements:
+        site = emptied.get(statement.node)
+        if site is None or statement.shared or statement.block_start == statement.start:
+            continue
+        first, last = module.line_of(statement.block_start), module.line_of(statement.start) - 1
+        lines = [module.line_text(line) for line in range(first, last + 1)]
+        while lines and is_directive(lines[-1]):
+            lines.pop()
+        own = _own_lines(lines)
+        if not own:
+            continue
+        heads = _heads_more(module, statements, statement, emptied)
+        if not heads or (_names(site, own) and not any(map(_SECTION.search, own))):
+            stop = first + len(lines)
+            edits.delete_lines(
+                module.line_starts[stop - len(own) - 1], module.line_starts[stop - 1]
+            )
+
+
+def _goes(editor: ImportEditor, site: Site) -> bool:
+    return not site.guards and site.alone and editor.is_emptied(site)
+
+
+def _own_lines(lines: Sequence[str]) -> list[str]:
+    """The last comment lines, up to one that speaks to a tool or is drawn."""
+    own: list[str] = []
+    for line in reversed(lines):
+        if is_directive(line) or is_banner(line):
+            break
+        own.insert(0, line)
+    return own
+
+
+def _heads_more(
+    module: Module,
+    statements: Sequence[Statement],
+    statement: Statement,
+    emptied: Collection[ast.AST],
+) -> bool:
+    """Whether another import stands right below, in the same group, and stays."""
+    for other in statements[statement.index + 1 :]:
+        if not other.is_import or module.blank_lines_before(other.block_start):
+            return False
+        if other.block_start != other.start:
+            return False  # it has a comment of its own
+        if other.node not in emptied:
+            return True
+    return False
+
+
+def _names(site: Site, lines: Sequence[str]) -> bool:
+    """Whether the comment speaks of what the statement imports."""
+    words = set(_WORD.findall(" ".join(lines)))
+    imported = {part for name in site.names for part in name.name.split(".")}
+    imported |= {name.asname for name in site.names if name.asname}
+    return bool(words & (imported | set((site.target or "").split(".")) - {""}))

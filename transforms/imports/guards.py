@@ -1,0 +1,114 @@
+"""Guards of imports: `if TYPE_CHECKING:`, `if flag:`, `try:`; pruned to what is needed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection
+
+from transforms.imports.document import Document, is_empty_without
+from transforms.imports.editor import ImportEditor
+from transforms.imports.rebased import rebase
+from transforms.imports.statement import Shrink
+from transforms.source.edits import Edits
+from transforms.source.module import Statement
+from transforms.tree.names import Located
+
+_PLAIN = (ast.Import, ast.ImportFrom, ast.Pass, ast.Raise)
+
+ShrinkOf = Callable[[str, str | None], Shrink | None]
+
+
+def may_stand_twice(node: ast.stmt) -> bool:
+    """Whether a guard only imports, or falls back to constants, so that two modules may have it."""
+    if isinstance(node, _PLAIN):
+        return True
+    if isinstance(node, ast.Assign):
+        return isinstance(node.value, ast.Constant) and all(
+            isinstance(target, ast.Name) for target in node.targets
+        )
+    if isinstance(node, ast.If):
+        return all(map(may_stand_twice, [*node.body, *node.orelse]))
+    if isinstance(node, ast.Try):
+        handled = [child for handler in node.handlers for child in handler.body]
+        inside = [*node.body, *handled, *node.orelse, *node.finalbody]
+        return all(map(may_stand_twice, inside))
+    return False
+
+
+def only_imports(node: ast.stmt) -> bool:
+    """Whether a statement is an import, or an `if` around nothing else."""
+    if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)):
+        return True
+    return isinstance(node, ast.If) and all(map(only_imports, [*node.body, *node.orelse]))
+
+
+def guard_text(
+    document: Document,
+    statement: Statement,
+    needed: Collection[ast.alias],
+    destination: Located,
+    shrink: ShrinkOf,
+) -> str:
+    """A guard as `destination` gets it, with the needed aliases only.
+
+    A `try` is taken whole: whether it falls back depends on all that it imports.
+    """
+    module = document.module
+    edits = Edits(module.text, module.newline)
+    editor = document.editor.anew()
+    inside = [s for s in editor.sites if s.guards and s.guards[0] is statement.node]
+    if only_imports(statement.node):
+        for site in inside:
+            for alias, name in zip(site.node.names, site.names, strict=True):
+                if alias not in needed:
+                    editor.remove(site, name)
+    for site in inside:
+        rule = shrink(destination.path, site.target)
+        if rule is not None:
+            editor.shrink[site] = rule
+        rebase(editor, site, destination)
+    drop_empty_branches(document, statement.node, editor, edits)
+    editor.finish(edits)
+    return edits.apply_within(statement.start, statement.end)
+
+
+def drop_empty_branches(
+    document: Document, node: ast.stmt, editor: ImportEditor, edits: Edits
+) -> None:
+    """Inside a guard, guards and `else` branches that lost all their imports go as a whole."""
+    gone = {site.node for site in editor.sites if editor.is_emptied(site)}
+    module = document.module
+    for child in ast.walk(node) if gone else ():
+        if isinstance(child, (ast.If, ast.Try)) and child is not node:
+            suite: list[ast.stmt] = [child]
+            start = module.span(child)[0]
+        elif isinstance(child, ast.If) and child.orelse and not _is_elif(document, child):
+            suite = child.orelse
+            start = _else_line(document, child)
+        else:
+            continue
+        inside = [s for s in editor.sites if any(_holds(part, s.node) for part in suite)]
+        if inside and all(is_empty_without(part, gone) for part in suite):
+            if all(site.node in gone for site in inside):
+                editor.forget(inside)
+                end = module.span(suite[-1])[1]
+                edits.delete_lines(module.line_start(start), module.after_line(end))
+
+
+def _else_line(document: Document, node: ast.If) -> int:
+    """The offset of the line `else:`."""
+    module = document.module
+    low, high = module.span(node.body[-1])[1], module.span(node.orelse[0])[0]
+    found = re.search(r"(?:\r\n|\r|\n)[ \t\f]*(else\b)", module.text[low:high])
+    return low + found.start(1) if found else high
+
+
+def _is_elif(document: Document, node: ast.If) -> bool:
+    first = node.orelse[0]
+    start = document.module.span(first)[0]
+    return isinstance(first, ast.If) and document.module.text.startswith("elif", start)
+
+
+def _holds(node: ast.AST, wanted: ast.AST) -> bool:
+    return any(child is wanted for child in ast.walk(node))

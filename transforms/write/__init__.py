@@ -1,0 +1,1 @@
+"""Writing a change set to disk, all or nothing."""

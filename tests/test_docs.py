@@ -30,7 +30,7 @@ from tests.documents import (
 )
 from tests.transforms.case import MemoryTree
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
-from transforms import patching
+from transforms.callers import patches
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.formatters.registry import projects
@@ -233,7 +233,7 @@ class TestKinds:
         assert all(len(row) == 3 and all(row) for row in found.values())
 
     def test_every_note_is_documented(self, mover: list[ast.Module]) -> None:
-        of_patches = {patching.ELSEWHERE, patching.SHARED}
+        of_patches = {patches.ELSEWHERE, patches.SHARED}
         assert set(documented("Notes")) == first_arguments(mover, "Note") | of_patches
 
     def test_every_kind_of_edit_is_documented(self, mover: list[ast.Module]) -> None:

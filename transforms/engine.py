@@ -12,28 +12,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from transforms.arrival import extend
-from transforms.authored import apply_edits, authored_blobs, path_of_new
-from transforms.caller_run import CallerRun, CallersResult
-from transforms.candidates import find_candidates
-from transforms.cut import Cut, docstring_first, rebase_relative
-from transforms.cycles import check_cycles
-from transforms.definitions import Definitions
-from transforms.destination import compose
+from transforms.callers.candidates import find_candidates
+from transforms.callers.run import CallerRun, CallersResult
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters, no_formatters
 from transforms.formatters.touched import format_touched
 from transforms.imports.document import Document
 from transforms.imports.statement import Shrink
-from transforms.intent import check_roots, check_targets
-from transforms.landing import refuse_anchors, refuse_blocked, refuse_without_init
-from transforms.move import Group, SourceState
-from transforms.packages import export_names
-from transforms.preamble import Context, Preamble, derive
+from transforms.move.arrival import extend
+from transforms.move.authored import apply_edits, authored_blobs, path_of_new
+from transforms.move.cut import Cut, docstring_first, rebase_relative
+from transforms.move.cycles import check_cycles
+from transforms.move.definitions import Definitions
+from transforms.move.destination import compose
+from transforms.move.exports import export_names
+from transforms.move.intent import check_roots, check_targets
+from transforms.move.landing import refuse_anchors, refuse_blocked, refuse_without_init
+from transforms.move.preamble import Context, Preamble, derive
+from transforms.move.remarks import remarks
+from transforms.move.resolve import resolve_move, with_leaving
+from transforms.move.soundness import check_module
+from transforms.move.state import Group, SourceState
 from transforms.reading.model import Plan
 from transforms.relocation import refuse_applied, relocate
-from transforms.remarks import remarks
-from transforms.resolve import resolve_move, with_leaving
 from transforms.result.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.result.outcome import (
     Authored,
@@ -45,7 +46,6 @@ from transforms.result.outcome import (
     Phase,
     SourceChange,
 )
-from transforms.soundness import check_module
 from transforms.tree import OverlayTree, Tree
 from transforms.tree.names import Names
 

@@ -10,8 +10,8 @@ import ast
 import posixpath
 from collections.abc import Mapping
 
-from transforms.cycles import Graph, Loading
 from transforms.errors import Refusal
+from transforms.move.cycles import Graph, Loading
 from transforms.relocation.targets import Targets
 from transforms.result.changes import Blob
 from transforms.tree import Tree

@@ -7,14 +7,14 @@ import posixpath
 import re
 from collections.abc import Set
 
-from transforms.authored import apply_edits, authored_blobs
-from transforms.candidates import PYTHON
+from transforms.callers.candidates import PYTHON
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters
 from transforms.formatters.touched import format_touched
 from transforms.imports.document import Document
-from transforms.intent import check_roots
-from transforms.landing import refuse_without_init
+from transforms.move.authored import apply_edits, authored_blobs
+from transforms.move.intent import check_roots
+from transforms.move.landing import refuse_without_init
 from transforms.reading.model import Package, Plan
 from transforms.relocation.around import Around, collect_readings
 from transforms.relocation.cycles import refuse_new_cycles

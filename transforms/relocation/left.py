@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transforms.attribute_calls import call_on, is_assignment, is_patch
+from transforms.callers.lookups import call_on, is_assignment, is_patch
 from transforms.relocation.python import PythonFile
 from transforms.scopes.types import Reference
 

@@ -7,11 +7,11 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from transforms.callers.texts import place_in
 from transforms.imports.document import Document
+from transforms.move.remarks import looks_up_by_name
 from transforms.relocation.targets import Targets
-from transforms.remarks import looks_up_by_name
 from transforms.result.outcome import Note
-from transforms.texts import place_in
 from transforms.tree import Tree
 from transforms.tree.names import Names
 

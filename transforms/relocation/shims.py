@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from transforms.imports.document import Document
-from transforms.old_names import warn_lines
+from transforms.move.old_names import warn_lines
 from transforms.source.exports import dunder_all
 from transforms.source.imports import is_type_checking
 from transforms.syntax.kinds import is_main_guard

@@ -13,10 +13,15 @@ import re
 import tokenize
 from collections.abc import Iterator
 
+from transforms.callers.strings import (
+    looked_up_strings,
+    relative_lookups,
+    standing_strings,
+    strings_of,
+)
 from transforms.relocation.mentions import Mention, Mentions
 from transforms.relocation.python import PythonFile
 from transforms.result.outcome import Edit, Note
-from transforms.strings import looked_up_strings, relative_lookups, standing_strings, strings_of
 from transforms.syntax.called import called_name
 from transforms.tree.names import relative_name, resolve_import
 

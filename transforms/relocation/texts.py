@@ -10,11 +10,11 @@ import posixpath
 import re
 from collections.abc import Iterable
 
+from transforms.callers.texts import CONFIGURATION, DOCUMENTS, PICKLES, place_in, text_paths
 from transforms.errors import Place, Refusal
 from transforms.relocation.around import Around, FileResult
 from transforms.relocation.mentions import Mention, Mentions
 from transforms.result.outcome import Edit, Note
-from transforms.texts import CONFIGURATION, DOCUMENTS, PICKLES, place_in, text_paths
 from transforms.tree.automatic import refuse_automatic
 
 # Settings that list modules, packages or folders of them: one word there is a name. By key.

@@ -1,0 +1,1 @@
+"""Every other file that imports or names what moves."""

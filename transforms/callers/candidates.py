@@ -1,0 +1,113 @@
+"""Which files can matter: found by a search of bytes, before anything is parsed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from transforms.callers.texts import PICKLES, any_path, short_path, text_paths
+from transforms.move.state import Move
+from transforms.result.changes import EXECUTABLE, REGULAR
+from transforms.tree import Tree
+
+PYTHON = (".py", ".pyi", ".pyw")
+_DOTS = re.compile(rb"\bfrom[ \t]*\.+[ \t]*import\b")
+
+
+def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
+    """Files that may import or name a source, with their bytes; the sources are not among them.
+
+    Python files, scripts without a suffix, and texts in which tools look names up.
+    """
+    needle = re.compile(_any_of({source.located.last for source in move.sources}))
+    entries = tree.entries()
+    regular = [path for path, mode in entries.items() if mode in (REGULAR, EXECUTABLE)]
+    own = {source.located.path for source in move.sources}
+    python = [path for path in regular if path.endswith(PYTHON) and path not in own]
+    scripts = [path for path in regular if "." not in path.rpartition("/")[2]]
+    texts = set(text_paths(regular))
+    dots = set(_by_dots(tree, move, python))
+    found = {*tree.search(needle, [*python, *scripts, *texts]), *dots}
+    named = _import_pattern(move)
+    found_in = dict.fromkeys([*python, *scripts], named)
+    found_in |= dict.fromkeys(_packages(move), _table_pattern(move, named))
+    found_in |= dict.fromkeys(texts, _text_pattern(move))
+    return {
+        path: data
+        for path, data in tree.read_many(sorted(found)).items()
+        if path in dots or path.endswith(PICKLES) or found_in[path].search(data)
+    }
+
+
+def _by_dots(tree: Tree, move: Move, python: Iterable[str]) -> list[str]:
+    """Files in a source that is a package: dots alone name it there."""
+    folders = tuple(
+        source.located.path.removesuffix("__init__.py")
+        for source in move.sources
+        if source.located.is_package
+    )
+    inside = [path for path in python if folders and path.startswith(folders)]
+    return tree.search(_DOTS, inside) if inside else []
+
+
+def _packages(move: Move) -> list[str]:
+    """The `__init__` of the package that each source lies in, which may load it lazily."""
+    folders = {source.located.path.rpartition("/")[0] for source in move.sources}
+    return [f"{folder}/__init__.py" for folder in sorted(folders) if folder]
+
+
+def _any_of(names: Iterable[str]) -> bytes:
+    """Any of the names, in UTF-8, or as a file in Latin-1 would hold it."""
+    spelled = {name.encode() for name in names}
+    spelled |= {name.encode("latin-1", "ignore") for name in names if not name.isascii()}
+    return b"|".join(map(re.escape, sorted(spelled)))
+
+
+def _word(names: Iterable[str]) -> bytes:
+    """Any of the names where no other letter touches it; bytes beyond ASCII are letters."""
+    return rb"(?<![\w\x80-\xff])(?:" + _any_of(set(names)) + rb")(?![\w\x80-\xff])"
+
+
+def _dotted_pattern(move: Move) -> re.Pattern[bytes]:
+    return re.compile(rb"(?<!\.)" + _word(s.located.dotted for s in move.sources))
+
+
+def _text_pattern(move: Move) -> re.Pattern[bytes]:
+    """Matches texts that name a source as a module, or its file."""
+    paths = any_path(short_path(source.located.path) for source in move.sources)
+    return re.compile(
+        _dotted_pattern(move).pattern + rb"|" + paths.encode("utf-8", "surrogateescape")
+    )
+
+
+def _table_pattern(move: Move, named: re.Pattern[bytes]) -> re.Pattern[bytes]:
+    """Matches besides a package that names a source in a string, by its last name alone."""
+    last = _word(source.located.last for source in move.sources)
+    return re.compile(named.pattern + rb"|[\x22\x27]\.?" + last + rb"[\x22\x27]")
+
+
+def _import_pattern(move: Move) -> re.Pattern[bytes]:
+    """Matches Python files in which an import, or a whole dotted name, may mean a source.
+
+    The last part of the name stands behind `from` or `import` on a line, in a list of names that
+    began on a line before, in a dynamic import, or before a dot and a name that moved. Bounded, so
+    that a line of megabytes costs no more than it must.
+    """
+    moved = _word(
+        name
+        for source in move.sources
+        for name in (source.symbols.defined if source.spec.becomes else source.moved)
+    )
+    last = _word(source.located.last for source in move.sources)
+    return re.compile(
+        rb"\b(?:from|import)\b[^\n]{0,400}?" + last + rb""
+        rb"|(?m:^)[ \t(]*(?:[\w \t\x80-\xff]{1,100},){0,40}[ \t]*" + last + rb""
+        rb"|\bimport_module\b[^\n]{0,200}?"
+        + last
+        + rb"|"
+        + last
+        + rb"\."
+        + moved
+        + rb"|"
+        + _dotted_pattern(move).pattern
+    )

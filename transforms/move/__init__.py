@@ -1,0 +1,1 @@
+"""What leaves, what it needs where it lands, and what is left behind."""

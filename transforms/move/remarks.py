@@ -1,0 +1,166 @@
+"""What a person should see about moved code: what it may do differently in its new module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transforms.move.state import Group, Move, SourceState
+from transforms.result.outcome import Note
+from transforms.scopes.types import Reference
+from transforms.source.mutations import decorator_roots
+from transforms.source.symbols import Symbols
+from transforms.syntax.called import called_name, decorating, last_name
+from transforms.syntax.kinds import is_main_guard
+
+_OWN_PLACE = frozenset({"__file__", "__path__", "__package__", "__spec__", "__loader__"})
+# Functions that look up files or modules from the name of a module.
+_FROM_NAME = frozenset(
+    {"files", "open_text", "open_binary", "read_text", "read_binary", "contents", "get_data"}
+    | {"resource_filename", "resource_string", "resource_stream", "import_module", "path"}
+)
+_REGISTERING = frozenset({"register", "route", "command", "group", "task", "subscribe", "on"})
+
+
+def remarks(move: Move) -> Iterator[Note]:
+    """Notes on the code that moves, and on what stays behind of its surroundings."""
+    for group in move.groups:
+        for index in sorted({*group.body, *group.carried, *group.copied}):
+            yield from _own_module(group, index)
+            yield from _registrations(group, index)
+        yield from _prepared_imports(group)
+    for source in move.sources:
+        yield from _calls_that_stay(source)
+
+
+def _note(source: SourceState, kind: str, node: ast.AST, message: str) -> Note:
+    return Note(kind, source.place(getattr(node, "lineno", 1)), message)
+
+
+def _own_module(group: Group, index: int) -> Iterator[Note]:
+    """Code that asks where its module lies, or for all that the module holds."""
+    source = group.source
+    folder = source.located.path.rpartition("/")[0]
+    moves_away = group.located.path.rpartition("/")[0] != folder
+    for reference in source.symbols.references[index]:
+        if reference.owner is not None:
+            continue
+        name = reference.name
+        if name in _OWN_PLACE and moves_away:
+            yield _note(source, "own module", reference.node, f"`{name}` is another one there.")
+        elif name == "globals" or (name == "vars" and _is_bare_call(reference)):
+            yield _note(
+                source, "own module", reference.node, f"`{name}()` holds other names there."
+            )
+        elif name == "__name__" and looks_up_by_name(reference):
+            yield _note(
+                source,
+                "own module",
+                reference.node,
+                "`__name__` is used to look something up, and is another one there.",
+            )
+
+
+def _is_bare_call(reference: Reference) -> bool:
+    return any(
+        isinstance(node, ast.Call) and node.func is reference.node and not node.args
+        for node in ast.walk(reference.statement)
+    )
+
+
+def looks_up_by_name(reference: Reference) -> bool:
+    """`sys.modules[__name__]`, `importlib.resources.files(__name__)` and the like."""
+    for node in ast.walk(reference.statement):
+        if isinstance(node, ast.Subscript) and node.slice is reference.node:
+            return True
+        if isinstance(node, ast.Call) and reference.node in node.args:
+            if called_name(node) in _FROM_NAME:
+                return True
+    return False
+
+
+def _registrations(group: Group, index: int) -> Iterator[Note]:
+    """A decorator that adds what it decorates to a registry works once its module is imported."""
+    source = group.source
+    if _is_imported_back(source.symbols, group):
+        return
+    node = source.symbols.statements[index].node
+    for name, decorator in decorator_roots(node):
+        target = decorating(decorator)
+        last = last_name(target) or name
+        moved = source.moved.get(name)
+        if (last in _REGISTERING or last.startswith("register")) and moved is not group:
+            yield _note(
+                source,
+                "registration",
+                decorator,
+                f"`{ast.unparse(target)}` registers when `{group.located.dotted}` is imported, "
+                "which nothing that stays does.",
+            )
+
+
+def _is_imported_back(symbols: Symbols, group: Group) -> bool:
+    """Whether what stays imports anything of the group when it is imported itself."""
+    staying = [s.index for s in symbols.statements if s.index not in group.source.cut]
+    used = symbols.uses(staying)
+    return any(
+        reference.annotation in ("", "evaluated")
+        for name in (*group.spec.symbols, *group.spec.carry)
+        for reference in used.get(name, ())
+    )
+
+
+def _calls_that_stay(source: SourceState) -> Iterator[Note]:
+    """A call at module level that is handed a moved symbol runs only where it stays."""
+    for statement in source.symbols.statements:
+        node = statement.node
+        if statement.index in source.cut or is_main_guard(node) or not isinstance(node, ast.Expr):
+            continue
+        if not isinstance(node.value, ast.Call):
+            continue
+        handed = {
+            argument.id
+            for argument in [*node.value.args, *(item.value for item in node.value.keywords)]
+            if isinstance(argument, ast.Name)
+        }
+        for name in sorted(handed & set(source.moved)):
+            yield _note(
+                source,
+                "registration",
+                node,
+                f"This is handed `{name}` when `{source.located.dotted}` is imported; who imports "
+                f"`{source.moved[name].located.dotted}` alone does not run it.",
+            )
+
+
+def _prepared_imports(group: Group) -> Iterator[Note]:
+    """A statement that acts above an import may have to run before it in the new module, too."""
+    source = group.source
+    symbols = source.symbols
+    used = symbols.uses([*group.body, *group.carried])
+    imported = [
+        binding.index
+        for name in used
+        for binding in symbols.imports.get(name, [])
+        if not binding.guards
+    ]
+    last = max(imported, default=0)
+    for statement in symbols.statements[:last]:
+        if statement.index in source.cut or not _prepares(statement.node):
+            continue
+        yield _note(
+            source,
+            "prepared import",
+            statement.node,
+            f"This runs before an import that `{group.located.dotted}` has now, too; it does not "
+            "run there.",
+        )
+
+
+def _prepares(node: ast.stmt) -> bool:
+    """`sys.path.insert(...)`, `os.environ[...] = ...`: a call, or a store into an object."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Call)
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets)
+    return False

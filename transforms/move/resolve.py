@@ -1,0 +1,107 @@
+"""A plan resolved against a tree: every module and statement that it names, or a refusal."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from transforms.errors import Refusal
+from transforms.move.claims import already_applied, claim_statements
+from transforms.move.state import DocumentOpener, Group, Move, SourceState
+from transforms.reading.model import Destination, Plan, Relocation, Source
+from transforms.tree import Tree
+from transforms.tree.automatic import refuse_automatic
+from transforms.tree.names import Names
+
+
+def resolve_move(plan: Plan, names: Names, open_document: DocumentOpener) -> Move:
+    """Find every module and statement that the plan names. Raises `Refusal`."""
+    sources = [_source(spec, plan, names, open_document) for spec in plan.sources]
+    move = Move(plan, names, sources, [], {}, open_document)
+    for spec in plan.destinations:
+        move.groups.append(_group(spec, move))
+    _refuse_automatic(move)
+    for name, module in plan.import_from.items():
+        located = names.locate_new(module, plan.place(1), package=True)
+        move.routes[name] = located.dotted if not module.is_path else names.dotted(module.text)
+    claim_statements(move)
+    return move
+
+
+def _refuse_automatic(move: Move) -> None:
+    for source in move.sources:
+        if source.spec.becomes is not None:
+            refuse_automatic(source.after.path, move.plan.place(source.spec.line))
+    for group in move.groups:
+        refuse_automatic(group.located.path, move.plan.place(group.spec.line))
+    for package in move.plan.packages:
+        place = move.plan.place(package.line)
+        refuse_automatic(move.names.locate_new(package.module, place, package=True).path, place)
+
+
+def with_leaving(plan: Plan, tree: Tree) -> Plan:
+    """A plan in which what `becomes` takes elsewhere moves whole, after its symbols have left."""
+    away = _leaving(plan, tree) if any(source.becomes for source in plan.sources) else []
+    moves = [Relocation(s.module, s.becomes, s.line) for s in away if s.becomes is not None]
+    sources = tuple(replace(s, becomes=None) if s in away else s for s in plan.sources)
+    return replace(plan, sources=sources, moves=(*plan.moves, *moves)) if away else plan
+
+
+def _leaving(plan: Plan, tree: Tree) -> list[Source]:
+    """Sources that `becomes` takes out of the package of their own name: they move whole."""
+    names = Names(tree, plan.roots)
+    found = []
+    for spec in plan.sources:
+        if spec.becomes is None:
+            continue
+        place = plan.place(spec.line)
+        old, new = str(spec.module), str(spec.becomes)  # as written, where the module is gone
+        with suppress(Refusal):
+            old = names.locate(spec.module, place).dotted
+            new = names.locate_new(spec.becomes, place).dotted
+        if not new.startswith(old + "."):
+            found.append(spec)
+    return found
+
+
+def _source(spec: Source, plan: Plan, names: Names, open_document: DocumentOpener) -> SourceState:
+    place = plan.place(spec.line)
+    located = names.locate(spec.module, place)
+    after = located
+    if spec.becomes is not None:
+        after = names.locate_new(spec.becomes, place)
+        if after.exists:
+            raise already_applied(f"`{after.dotted}` is there", place)
+    return SourceState(spec, located, after, open_document(located.path))
+
+
+def _group(spec: Destination, move: Move) -> Group:
+    place = move.plan.place(spec.line)
+    source = _source_of(spec, move)
+    located = move.names.locate_new(spec.module, place)
+    if any(located.path == other.located.path for other in move.sources):
+        raise Refusal(
+            "plan-schema",
+            f"`{located.dotted}` is both a source and a destination.",
+            next_step="Move to another module; order inside a module is not Repot's to change.",
+            place=place,
+        )
+    return Group(spec, source, located)
+
+
+def _source_of(spec: Destination, move: Move) -> SourceState:
+    if spec.source is None:
+        return move.sources[0]
+    for source in move.sources:
+        if str(spec.source) in (
+            str(source.spec.module),
+            source.located.dotted,
+            source.located.path,
+        ):
+            return source
+    raise Refusal(
+        "plan-schema",
+        f'`from = "{spec.source}"` is none of the plan\'s sources.',
+        next_step="Valid here: " + ", ".join(f"`{s.spec.module}`" for s in move.sources) + ".",
+        place=move.plan.place(spec.line),
+    )

@@ -48,7 +48,7 @@ THOROUGH = tuple(
         "verify/hostile/test_proofs.py",
         "verify/hostile/test_repositories.py",
         "verify/mutants/",
-        "verify/page/",
+        "verify/report/page/",
         "verify/test_ancestry.py",
         "verify/test_certified_moves.py",
         "verify/test_inferred_moves.py",

@@ -40,7 +40,7 @@ from transforms.reading.schema import Reader
 from transforms.result.changes import Blob
 from transforms.source import imports
 from verify import cli, release
-from verify.report import to_text
+from verify.report.report import to_text
 
 PLANS = ROOT / "docs" / "plans.md"
 OPTIONS = {

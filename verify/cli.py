@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 
 from verify.commands import apply, blame, bundle, certify, chain, infer, review, series, verify
-from verify.console import INTERRUPTED, Output, print_text
-from verify.escape import visible_lines
-from verify.report import Verdict, faulted
+from verify.report.console import INTERRUPTED, Output, print_text
+from verify.report.escape import visible_lines
+from verify.report.report import Verdict, faulted
 
 HELP = """Move Python code into new modules, byte for byte, from a plan of a few lines.
 

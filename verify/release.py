@@ -27,11 +27,11 @@ from transforms.result.outcome import Outcome
 from transforms.syntax.parsing import parse
 from transforms.tree import OverlayTree, Tree, WheelTree, open_tree
 from transforms.tree.names import resolve_import
-from verify import console
-from verify.apply_report import Applied, applied
-from verify.console import Output, print_text
 from verify.linting import Lint, lint
-from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, refused
+from verify.report import console
+from verify.report.console import Output, print_text
+from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted, refused
+from verify.reports.apply import Applied, applied
 from verify.wheels import AFTER, BEFORE, fetch_wheel
 
 PLAN = Path(engine.__file__).parent / "plans" / "sglang" / "27273.toml"
@@ -110,8 +110,8 @@ def _shown(output: Output, work: Callable[[], Report], left_out: Collection[str]
 
 def replay_series() -> Report:
     """Replay the moves by which this project split its own module."""
+    from verify.reports.series import in_series
     from verify.series import judge_series
-    from verify.series_report import in_series
 
     with console.progress("replaying the split of pool_host"):
         links = judge_series(Path(), "HEAD")

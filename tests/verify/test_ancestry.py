@@ -11,10 +11,10 @@ from tests.verify.histories import AFTER, BEFORE, History
 from transforms.tree import GitTree
 from verify import cli
 from verify.ancestry import Ancestry, measure
-from verify.ancestry_report import total
 from verify.certifying import certify_commits
 from verify.explaining import explainer
 from verify.moved_names import find_moved, measure_move
+from verify.reports.blame import total
 
 _LONG = "\n".join(f"    value_{n} = 'a line that git can follow, number {n}'" for n in range(12))
 _CLASS = f"class Money:\n{_LONG}\n"

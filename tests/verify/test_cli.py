@@ -535,8 +535,8 @@ class TestProcess:
     def test_a_reader_who_leaves_early_changes_nothing(self, repo: Path) -> None:
         code = """
             import os, sys
-            import verify.console as console
-            from verify.report import Style
+            import verify.report.console as console
+            from verify.report.report import Style
             lines = [((("x" * 1000), Style.PLAIN),)] * 1000
             console.print_lines(lines, sys.stdout)
             console.print_diff(b"x" * 1_000_000, sys.stdout)
@@ -557,8 +557,8 @@ class TestProcess:
         done = python(
             """
             import sys
-            from verify.console import print_lines
-            from verify.report import Style
+            from verify.report.console import print_lines
+            from verify.report.report import Style
             print_lines([(("caf\\u00e9 \\u2192", Style.PLAIN),)], sys.stdout)
             """,
             env={**os.environ, "PYTHONIOENCODING": "ascii"},
@@ -578,8 +578,8 @@ class TestProcess:
     ) -> None:
         code = """
             import sys
-            from verify.console import print_diff, print_lines
-            from verify.report import Style
+            from verify.report.console import print_diff, print_lines
+            from verify.report.report import Style
             print_lines([(("[red]a", Style.TITLE), (" :smile:", Style.PLAIN))], sys.stdout)
             print_diff(b"+\\x1b[2J\\r\\n", sys.stdout)
             """
@@ -601,8 +601,8 @@ class TestProcess:
         done = python(
             """
             import sys
-            from verify.console import print_lines
-            from verify.report import Style
+            from verify.report.console import print_lines
+            from verify.report.report import Style
             print_lines([(("a", Style.TITLE),)], sys.stdout)
             """,
             env={**os.environ, "FORCE_COLOR": "1", "CLICOLOR_FORCE": "1", "GITHUB_ACTIONS": "1"},

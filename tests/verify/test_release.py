@@ -24,7 +24,7 @@ from transforms.tree import GitTree
 from verify import release
 from verify.linting import lint
 from verify.release import Check, run_checks, split_commit, split_release, write_tree
-from verify.report import Report, Verdict
+from verify.report.report import Report, Verdict
 
 PLAN = """\
 format = 1

@@ -11,7 +11,7 @@ import pytest
 from tests.documents import ROOT
 from tests.verify.histories import AFTER, BEFORE, PLAN, History
 from verify import cli
-from verify.replay_report import PASS
+from verify.reports.verify import PASS
 
 
 @pytest.fixture

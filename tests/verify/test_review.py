@@ -16,8 +16,8 @@ from tests.verify.histories import AFTER, BEFORE, PLAN, History
 from transforms.errors import Refusal
 from transforms.reading.load import parse_plan
 from verify import cli, review
-from verify.report import Report, Verdict, to_text
-from verify.review_report import reviewed
+from verify.report.report import Report, Verdict, to_text
+from verify.reports.review import reviewed
 
 Files = Mapping[str, str]
 SCREEN = 24  # lines

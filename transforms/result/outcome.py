@@ -1,6 +1,6 @@
 """What applying a plan gives: the change set, and a summary that a report can show.
 
-Plain frozen data. The mover fills it, `verify.report` words it.
+Plain frozen data. The mover fills it, `verify.report.report` words it.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 from transforms.errors import Refusal
 from transforms.tree import GitTree
 from verify.bundle.standing import open_commits, standing
-from verify.console import INTERRUPTED, Output, print_text
-from verify.report import Report, faulted, refused
+from verify.report.console import INTERRUPTED, Output, print_text
+from verify.report.report import Report, faulted, refused
 
 _CODE = 100
 _COMMAND = "bundle"
@@ -71,8 +71,8 @@ def judge(request: dict[str, Any]) -> Report | None:
 
 
 def _certified(base: GitTree, target: GitTree) -> Report:
-    from verify.certificate_report import certified, residual_texts
     from verify.certifying import certify_commits
+    from verify.reports.certify import certified, residual_texts
 
     certificate = certify_commits(base, target)
     texts = residual_texts(base, target, certificate)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from transforms.reading.model import Plan
 from transforms.tree import GitTree
-from verify.ancestry_report import blamed
-from verify.certificate_report import certified, residual_texts
 from verify.judging import Proof
-from verify.replay_report import replayed
-from verify.report import Report
+from verify.report.report import Report
+from verify.reports.blame import blamed
+from verify.reports.certify import certified, residual_texts
+from verify.reports.verify import replayed
 
 
 def proved(plan: Plan, proof: Proof, base: GitTree, target: GitTree) -> Report:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from verify.escape import hides
+from verify.report.escape import hides
 
 _WIDE = 160  # columns that a reader sees without scrolling far
 _ROW = 88  # characters of one escaped literal

@@ -12,8 +12,7 @@ from verify.bundle.check import Checked, Difference
 from verify.bundle.engine import engine_digest
 from verify.bundle.installed import doubts
 from verify.replay import Replay
-from verify.replay_report import replayed
-from verify.report import (
+from verify.report.report import (
     Finding,
     Report,
     Row,
@@ -24,6 +23,7 @@ from verify.report import (
     cut,
     outside_ascii,
 )
+from verify.reports.verify import replayed
 
 _MOST_DIFFERENCES = 20
 

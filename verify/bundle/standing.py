@@ -12,7 +12,7 @@ from transforms.errors import Place, Refusal
 from transforms.tree import GitTree
 from verify.commits import count_between, read_commits
 from verify.ranges import is_ancestor, require_range
-from verify.report import Finding, Row, Section, Style, counted
+from verify.report.report import Finding, Row, Section, Style, counted
 
 
 def open_commits(repo: Path, base: str, target: str) -> tuple[GitTree, GitTree]:

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from transforms.errors import Place, Refusal
-from verify.chain_report import judge_range
-from verify.console import Output, print_text
-from verify.html import to_html
-from verify.markdown import to_markdown
-from verify.marks import to_github
 from verify.ranges import common_ancestor
-from verify.report import Report, faulted, refused, to_json, to_text
+from verify.report.console import Output, print_text
+from verify.report.html import to_html
+from verify.report.markdown import to_markdown
+from verify.report.marks import to_github
+from verify.report.report import Report, faulted, refused, to_json, to_text
+from verify.reports.chain import judge_range
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")

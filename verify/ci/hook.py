@@ -18,10 +18,10 @@ from pathlib import Path
 
 from transforms.errors import Refusal
 from transforms.tree import GitTree
-from verify.chain_report import judge_range
-from verify.console import Output
 from verify.ranges import common_ancestor
-from verify.report import Report, Verdict, faulted, refused
+from verify.report.console import Output
+from verify.report.report import Report, Verdict, faulted, refused
+from verify.reports.chain import judge_range
 from verify.verdict_cache import VerdictCache
 
 _ZEROS = re.compile(r"0{40}(?:0{24})?")  # how git writes a ref that is not there
@@ -72,8 +72,8 @@ def _default_branch(repo: Path, remote: str) -> str:
 
 
 def _whole_history(repo: Path, end: str, *, jobs: int, cache: VerdictCache) -> Report:
+    from verify.reports.series import in_series
     from verify.series import judge_series
-    from verify.series_report import in_series
 
     try:
         return in_series(end, judge_series(repo, end, jobs=jobs, cache=cache))

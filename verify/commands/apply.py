@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from verify import console
 from verify.commands.options import Repo, UsageError, conclude, reporting
-from verify.console import Output
-from verify.escape import visible
-from verify.report import Report, counted
+from verify.report import console
+from verify.report.console import Output
+from verify.report.escape import visible
+from verify.report.report import Report, counted
 
 if TYPE_CHECKING:
     from transforms.result.changes import ChangeSet
@@ -117,7 +117,7 @@ def _run(request: Request, shown: Output) -> Report | None:
     from transforms import engine, formatters
     from transforms.reading.load import load_plan
     from transforms.tree import open_tree
-    from verify.apply_report import Applied, applied
+    from verify.reports.apply import Applied, applied
 
     if request.at is None:
         _recover(request.repo)  # first of all: the plan may be among the files

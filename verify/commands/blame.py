@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from verify import console
 from verify.commands.options import Repo, conclude, reporting
-from verify.console import Output
-from verify.report import Report
+from verify.report import console
+from verify.report.console import Output
+from verify.report.report import Report
 
 HELP = """Measure the ancestry of the code that BASE..TARGET moved.
 
@@ -43,10 +43,10 @@ def blame(
 
 
 def _run(commits: str, repo: Path) -> Report:
-    from verify.ancestry_report import blamed
     from verify.certifying import certify_commits
     from verify.moved_names import measure_move
     from verify.ranges import open_range, parse_range
+    from verify.reports.blame import blamed
 
     base, target = open_range(repo, *parse_range(commits))
     with console.progress("blaming"):

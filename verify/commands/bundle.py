@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from verify import console
 from verify.commands.options import Repo, UsageError, conclude, reporting
-from verify.console import Output
-from verify.report import Report
+from verify.report import console
+from verify.report.console import Output
+from verify.report.report import Report
 
 HELP = """Write one Python file that checks a move in any clone, or check such a file.
 

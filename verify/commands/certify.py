@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from verify import console
 from verify.commands.options import Repo, conclude, reporting
-from verify.console import Output
-from verify.report import Report
+from verify.report import console
+from verify.report.console import Output
+from verify.report.report import Report
 
 HELP = """Judge whether BASE..TARGET is a move and nothing else; no plan is needed.
 
@@ -45,9 +45,9 @@ def certify(
 
 
 def _run(commits: str, repo: Path) -> Report:
-    from verify.certificate_report import certified, residual_texts
     from verify.certifying import certify_commits
     from verify.ranges import open_range, parse_range
+    from verify.reports.certify import certified, residual_texts
 
     base, target = open_range(repo, *parse_range(commits))
     with console.progress("certifying"):

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from verify import console
 from verify.commands.options import Repo, conclude, reporting
-from verify.console import Output
-from verify.report import Report
+from verify.report import console
+from verify.report.console import Output
+from verify.report.report import Report
 
 HELP = """Judge every commit of BASE..HEAD.
 
@@ -54,8 +54,8 @@ def chain(
 
 
 def _run(commits: str, repo: Path, jobs: int, *, strict: bool, cache: bool) -> Report:
-    from verify.chain_report import judge_range
     from verify.ranges import parse_range
+    from verify.reports.chain import judge_range
     from verify.verdict_cache import VerdictCache
 
     base, head = parse_range(commits)

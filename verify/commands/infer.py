@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from verify import console
 from verify.commands.options import Repo, conclude, reporting
-from verify.console import Output
-from verify.report import Report
+from verify.report import console
+from verify.report.console import Output
+from verify.report.report import Report
 
 HELP = """Find the plan behind BASE..TARGET.
 
@@ -48,10 +48,10 @@ def infer(
 
 
 def _run(commits: str, repo: Path, output: Path | None, title: str) -> Report:
-    from verify.infer_report import inferred
     from verify.inference.infer import infer as find
     from verify.inference.infer import write_plan
     from verify.ranges import open_range, parse_range
+    from verify.reports.infer import inferred
 
     base, target = open_range(repo, *parse_range(commits))
     with console.progress("inferring"):

@@ -13,9 +13,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from transforms.errors import Refusal
-from verify.console import INTERRUPTED, STDOUT, Output, print_text
-from verify.forms import render
-from verify.report import Report, faulted, refused
+from verify.report.console import INTERRUPTED, STDOUT, Output, print_text
+from verify.report.forms import render
+from verify.report.report import Report, faulted, refused
 
 Repo = Annotated[
     Path,

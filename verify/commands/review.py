@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from verify import console
 from verify.commands.options import Repo, conclude, reporting
-from verify.console import Output
-from verify.report import Report
+from verify.report import console
+from verify.report.console import Output
+from verify.report.report import Report
 
 HELP = """Review BASE..TARGET: the verdict, what moved, and only the lines to read.
 
@@ -50,8 +50,8 @@ def review(
 def _run(commits: str, repo: Path, path: Path | None) -> Report:
     from transforms.reading.load import load_plan
     from verify.ranges import open_range, parse_range
+    from verify.reports.review import reviewed
     from verify.review import review as judge
-    from verify.review_report import reviewed
 
     base, target = open_range(repo, *parse_range(commits))
     plan = None if path is None else load_plan(path)

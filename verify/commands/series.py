@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from verify import console
 from verify.commands.options import Repo, conclude, reporting
-from verify.console import Output
-from verify.report import Report
+from verify.report import console
+from verify.report.console import Output
+from verify.report.report import Report
 
 HELP = """Replay every mechanical move of this history.
 
@@ -48,8 +48,8 @@ def series(
 
 
 def _run(at: str, repo: Path, jobs: int) -> Report:
+    from verify.reports.series import in_series
     from verify.series import judge_series
-    from verify.series_report import in_series
 
     with console.progress("replaying"):
         links = judge_series(repo, at, jobs=jobs)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from verify import console
 from verify.commands.options import Repo, conclude, reporting
-from verify.console import Output
-from verify.report import Report
+from verify.report import console
+from verify.report.console import Output
+from verify.report.report import Report
 
 HELP = """Replay PLAN on the base commit and compare every path with the target.
 
@@ -49,7 +49,7 @@ def _run(path: Path, repo: Path, base: str, target: str) -> Report:
     from verify.judging import formatters_of
     from verify.ranges import open_range
     from verify.replay import replay
-    from verify.replay_report import replayed
+    from verify.reports.verify import replayed
 
     plan = load_plan(path)
     with console.progress(f"{path.name}: replaying"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.verify.histories import AFTER, BEFORE, PLAN, History
 from verify.bundle.build import Subject, build
 from verify.bundle.engine import engine_digest
-from verify.replay_report import PASS
+from verify.reports.verify import PASS
 
 HOSTILE = "import pathlib, sys\npathlib.Path({mark!r}).touch()\nraise SystemExit(0)\n"
 # What a bundle's own code imports, and more: none of it may come from the clone.

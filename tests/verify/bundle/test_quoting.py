@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from verify.bundle.quoting import quoted
-from verify.escape import hides
+from verify.report.escape import hides
 
 # Text that is likely to end a literal, or to hide in one.
 PIECES = st.sampled_from(

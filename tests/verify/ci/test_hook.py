@@ -14,7 +14,7 @@ from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from transforms.errors import Refusal
 from verify.ci.hook import judge_push
 from verify.ci.start import ROOT
-from verify.report import Report, Verdict
+from verify.report.report import Report, Verdict
 
 CLAIM = f"Move Money\n\nMechanical-Move: {PLAN_PATH}"
 ALTERED = {**AFTER, "shop/money.py": AFTER["shop/money.py"].replace("Decimal(1)", "Decimal(2)")}

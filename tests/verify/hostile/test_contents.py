@@ -9,7 +9,7 @@ import pytest
 
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH
 from tests.verify.hostile.world import DIFFERED, HELD, TRAILER, UNJUDGED, World
-from verify.replay_report import PASS
+from verify.reports.verify import PASS
 
 _SIZE = 1_000_000  # what takes quadratic time takes hours for it
 IMPORT = b"from shop.orders import pay\n"

@@ -10,7 +10,7 @@ from tests.transforms.formatters.trees import PRE_COMMIT, append, hooks, stand_i
 from tests.verify.histories import AFTER, BEFORE, PLAN_PATH
 from tests.verify.histories import PLAN as UNFORMATTED
 from tests.verify.hostile.world import DIFFERED, TRAILER, UNJUDGED, World
-from verify.replay_report import PASS
+from verify.reports.verify import PASS
 
 PLAN = UNFORMATTED.replace('formatters = "none"\n', "")
 TOUCHED = ("shop/orders.py", "shop/money.py", "till.py")

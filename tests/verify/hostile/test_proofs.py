@@ -15,7 +15,7 @@ import pytest
 
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH
 from tests.verify.hostile.world import DIFFERED, HELD, TRAILER, UNJUDGED, World
-from verify.replay_report import PASS
+from verify.reports.verify import PASS
 
 GREEN = "GREEN: every claimed move is proved."
 CERTIFIED = "CERTIFIED: nothing but the move."

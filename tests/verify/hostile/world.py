@@ -13,7 +13,7 @@ import pytest
 
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from verify import cli
-from verify.replay_report import PASS
+from verify.reports.verify import PASS
 
 TRAILER = f"Split\n\nMechanical-Move: {PLAN_PATH}"
 HELD, DIFFERED, UNJUDGED = 0, 1, 2

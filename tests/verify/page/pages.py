@@ -5,8 +5,8 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from transforms.errors import Place
-from verify.exhibits import Excerpt, Figure, Flow, Sides, Text
-from verify.report import Finding, Report, Row, Section, Style, Verdict
+from verify.report.exhibits import Excerpt, Figure, Flow, Sides, Text
+from verify.report.report import Finding, Report, Row, Section, Style, Verdict
 
 HOSTILE = (
     "</style></script><script>document.title='owned'</script><img src=x onerror=alert(1)>"

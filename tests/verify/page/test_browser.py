@@ -14,7 +14,7 @@ import pytest
 from tests.verify.histories import AFTER, BEFORE, History
 from tests.verify.page.pages import HOSTILE, everywhere
 from verify import cli
-from verify.html import to_html
+from verify.report.html import to_html
 
 if TYPE_CHECKING:
     from tests.verify.page.browsing import Browser

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verify.exhibits import Excerpt, Sides, Text
-from verify.page.code import Line, Painter, block
-from verify.page.elements import written
+from verify.report.exhibits import Excerpt, Sides, Text
+from verify.report.page.code import Line, Painter, block
+from verify.report.page.elements import written
 
 CODE = '''\
 @cached

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from tests.verify.page.pages import Read
-from verify.exhibits import Figure, Flow
-from verify.page.elements import written
-from verify.page.figure import picture
+from verify.report.exhibits import Figure, Flow
+from verify.report.page.elements import written
+from verify.report.page.figure import picture
 
 ONE = Flow("shop/orders.py", "shop/money.py", ("Money", "CENT"), 12)
 

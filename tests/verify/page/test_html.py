@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from tests.verify.page.pages import HOSTILE, TAGS, Read, everywhere
 from tests.verify.samples import OUTCOME
 from transforms.errors import Place, Refusal
-from verify import html
-from verify.apply_report import Applied, applied
-from verify.escape import visible
-from verify.exhibits import Excerpt, Figure, Flow, Sides, Text
-from verify.html import to_html
-from verify.report import Finding, Report, Row, Section, Style, Verdict, faulted, refused
+from verify.report import html
+from verify.report.escape import visible
+from verify.report.exhibits import Excerpt, Figure, Flow, Sides, Text
+from verify.report.html import to_html
+from verify.report.report import Finding, Report, Row, Section, Style, Verdict, faulted, refused
+from verify.reports.apply import Applied, applied
 
 REFUSAL = Refusal("cycle", "It is refused.", next_step="Do else.", place=Place("a.py", 3))
 REPORTS: dict[str, Callable[[], Report]] = {
@@ -109,7 +109,7 @@ def test_any_text_stays_text(text: str) -> None:
 def test_the_bytes_do_not_hang_on_the_hash_seed_the_locale_or_the_time_zone(seed: str) -> None:
     code = (
         "import sys; from tests.verify.page.pages import everywhere\n"
-        "from verify.html import to_html\n"
+        "from verify.report.html import to_html\n"
         "sys.stdout.write(to_html(everywhere('caf\\u00e9 def f(): pass', 4)))"
     )
     changed = {"PYTHONHASHSEED": seed, "LC_ALL": "C", "TZ": "Asia/Tokyo"}

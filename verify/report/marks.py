@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transforms.errors import Place
-from verify.escape import visible
+from verify.report.escape import visible
 
 _MOST = 10  # of each level; GitHub shows no more of a step
 _LONGEST = 400  # characters of a message

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from verify.report import Report
+from verify.report.report import Report
 
 
 def render(form: str, report: Report) -> str:
     """Give a report as `markdown`, `html`, `github` or `gitlab`, each loaded where it is needed."""
     if form == "markdown":
-        from verify.markdown import to_markdown
+        from verify.report.markdown import to_markdown
 
         return to_markdown(report)
     if form == "html":
-        from verify.html import to_html
+        from verify.report.html import to_html
 
         return to_html(report)
-    from verify.marks import to_github, to_gitlab
+    from verify.report.marks import to_github, to_gitlab
 
     return {"github": to_github, "gitlab": to_gitlab}[form](report.marks)

@@ -15,12 +15,22 @@ from itertools import groupby
 from xml.etree.ElementTree import Element
 
 from transforms.errors import Place
-from verify import page
-from verify.exhibits import Sides
-from verify.page.code import Line, Painter, block
-from verify.page.elements import Child, element, one_line, written
-from verify.page.figure import picture
-from verify.report import SIGNS, Finding, Report, Row, Section, Style, Verdict, counted, shortened
+from verify.report import page
+from verify.report.exhibits import Sides
+from verify.report.page.code import Line, Painter, block
+from verify.report.page.elements import Child, element, one_line, written
+from verify.report.page.figure import picture
+from verify.report.report import (
+    SIGNS,
+    Finding,
+    Report,
+    Row,
+    Section,
+    Style,
+    Verdict,
+    counted,
+    shortened,
+)
 
 _WORDS = {
     Verdict.HOLDS: "✓ It holds",

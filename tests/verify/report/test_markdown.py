@@ -11,9 +11,9 @@ from markdown_it.token import Token
 
 from transforms.errors import Place, Refusal
 from verify.chain import FAULTY, PROVED, UNREAD, Judgement, Link
-from verify.chain_report import chained
-from verify.markdown import code, to_markdown, words
-from verify.report import Finding, Report, Row, Section, Style, Verdict, refused
+from verify.report.markdown import code, to_markdown, words
+from verify.report.report import Finding, Report, Row, Section, Style, Verdict, refused
+from verify.reports.chain import chained
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from verify.escape import visible
-from verify.report import (
+from verify.report.escape import visible
+from verify.report.report import (
     SIGNS,
     Finding,
     Report,

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TextIO
 
 from transforms.errors import Place, Refusal
-from verify import report as reports
-from verify.escape import visible, visible_lines
-from verify.report import Piece, Report, Style
+from verify.report import report as reports
+from verify.report.escape import visible, visible_lines
+from verify.report.report import Piece, Report, Style
 
 STDOUT = "-"
 INTERRUPTED = 130  # the exit code of Ctrl-C, by the convention of shells

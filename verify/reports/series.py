@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from transforms.errors import Place
-from verify.ancestry_report import beside
 from verify.chain import PROVED, Link
-from verify.chain_report import chain_verdict, link_data, link_marks, result_words, words
-from verify.report import Finding, Report, Row, Section, Style, counted
+from verify.report.report import Finding, Report, Row, Section, Style, counted
+from verify.reports.blame import beside
+from verify.reports.chain import chain_verdict, link_data, link_marks, result_words, words
 
 
 def in_series(head: str, links: tuple[Link, ...]) -> Report:

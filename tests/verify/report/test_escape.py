@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verify.escape import visible, visible_lines
+from verify.report.escape import visible, visible_lines
 
 SHOWN = [
     pytest.param("\x1b[31mred", r"\x1b[31mred", id="an ANSI colour"),

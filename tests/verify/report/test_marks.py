@@ -18,9 +18,9 @@ from verify.chain import (
     Link,
     Spot,
 )
-from verify.chain_report import chained
-from verify.marks import Mark, to_github, to_gitlab
-from verify.report import faulted, refused
+from verify.report.marks import Mark, to_github, to_gitlab
+from verify.report.report import faulted, refused
+from verify.reports.chain import chained
 
 DIFFERS = (Spot("shop/money.py", 5, "target", "destination shop.money"),)
 GONE = (Spot("shop/orders.py", 7, "base", "this statement is gone"),)

@@ -10,15 +10,20 @@ from typing import Any
 
 from transforms.errors import Place, Refusal
 from transforms.tree import GitTree
-from verify.ancestry_report import ancestry_data, ancestry_section, total
-from verify.apply_report import (
+from verify.certificate import CERTIFIED, Certificate, Moved
+from verify.moved_code import flows_of, moved_sides, texts_at
+from verify.replay import Replay
+from verify.report.exhibits import Figure, Flow, Sides, Text
+from verify.report.marks import Mark
+from verify.report.report import Finding, Report, Row, Section, Verdict, counted, place_data
+from verify.reports.apply import (
     callers_section,
     formatters_section,
     notes_section,
 )
-from verify.authored_report import authored_data, authored_section, authored_words
-from verify.certificate import CERTIFIED, Certificate, Moved
-from verify.certificate_report import (
+from verify.reports.authored import authored_data, authored_section, authored_words
+from verify.reports.blame import ancestry_data, ancestry_section, total
+from verify.reports.certify import (
     certificate_data,
     grouped,
     marks,
@@ -28,13 +33,8 @@ from verify.certificate_report import (
     totals,
     verdict_line,
 )
-from verify.exhibits import Figure, Flow, Sides, Text
-from verify.marks import Mark
-from verify.moved_code import flows_of, moved_sides, texts_at
-from verify.reading import AUTHORED, HUNK, OTHER_FILE, to_read
-from verify.replay import Replay
-from verify.replay_report import PASS, hunk_finding
-from verify.report import Finding, Report, Row, Section, Verdict, counted, place_data
+from verify.reports.reading import AUTHORED, HUNK, OTHER_FILE, to_read
+from verify.reports.verify import PASS, hunk_finding
 from verify.review import Conclusion, Review
 
 _VERDICTS = {

@@ -18,8 +18,7 @@ from transforms.result.outcome import (
     Relocated,
     SourceChange,
 )
-from verify.authored_report import authored_data, authored_section, authored_words
-from verify.report import (
+from verify.report.report import (
     Finding,
     Report,
     Row,
@@ -30,6 +29,7 @@ from verify.report import (
     listed,
     place_data,
 )
+from verify.reports.authored import authored_data, authored_section, authored_words
 
 # added and removed lines by path; a diff is too dear to be made twice
 Counts = Mapping[str, tuple[int, int]]

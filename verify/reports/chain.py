@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from transforms.errors import Place, Refusal
-from verify.ancestry_report import beside
 from verify.chain import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot, judge_chain
-from verify.marks import Mark, sided
 from verify.ranges import open_range
-from verify.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
+from verify.report.marks import Mark, sided
+from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
+from verify.reports.blame import beside
 from verify.verdict_cache import VerdictCache
 
 _MOST_SPOTS = 8

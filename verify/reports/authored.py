@@ -6,7 +6,15 @@ from typing import Any
 
 from transforms.errors import Place
 from transforms.result.outcome import Authored, Outcome
-from verify.report import Finding, Row, Section, Style, counted, cut, outside_ascii
+from verify.report.report import (
+    Finding,
+    Row,
+    Section,
+    Style,
+    counted,
+    cut,
+    outside_ascii,
+)
 
 
 def authored_section(outcome: Outcome) -> Section:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import sqrt
 from xml.etree.ElementTree import Element
 
-from verify.exhibits import Figure, Flow
-from verify.page.elements import Child, element, one_line
-from verify.report import counted, width
+from verify.report.exhibits import Figure, Flow
+from verify.report.page.elements import Child, element, one_line
+from verify.report.report import counted, width
 
 _WIDTH, _BOX, _EDGE = 960, 330, 8  # pixels of the picture, of a box, of its margin
 _LETTERS = 40  # columns of text in a box

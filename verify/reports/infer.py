@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from transforms.errors import Place
-from verify.apply_report import relocated_data
-from verify.authored_report import authored_data, authored_section, authored_words
 from verify.inference.infer import Inferred
-from verify.report import Finding, Report, Row, Section, Verdict, counted
+from verify.report.report import Finding, Report, Row, Section, Verdict, counted
+from verify.reports.apply import relocated_data
+from verify.reports.authored import authored_data, authored_section, authored_words
 
 
 def inferred(base: str, target: str, found: Inferred, output: Path | None) -> Report:

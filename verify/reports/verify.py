@@ -6,11 +6,9 @@ from collections import Counter
 from typing import Any
 
 from transforms.errors import Place
-from verify.apply_report import relocated_data
-from verify.authored_report import authored_data, authored_section, authored_words
-from verify.marks import Mark
 from verify.replay import Hunk, Replay
-from verify.report import (
+from verify.report.marks import Mark
+from verify.report.report import (
     Finding,
     Report,
     Row,
@@ -22,6 +20,8 @@ from verify.report import (
     listed,
     outside_ascii,
 )
+from verify.reports.apply import relocated_data
+from verify.reports.authored import authored_data, authored_section, authored_words
 
 PASS = "PASS: transform reproduces the commit exactly."  # noqa: S105 - no password
 

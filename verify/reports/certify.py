@@ -8,10 +8,10 @@ from typing import Any
 from transforms.errors import Place
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate, Moved, Residual
-from verify.exhibits import Excerpt, Sides, Text
-from verify.marks import Mark, sided
 from verify.moved_code import texts_at
-from verify.report import (
+from verify.report.exhibits import Excerpt, Sides, Text
+from verify.report.marks import Mark, sided
+from verify.report.report import (
     Finding,
     Report,
     Row,

@@ -9,8 +9,7 @@ from tests.verify.samples import OUTCOME, UNCHANGED
 from transforms.errors import Place, Refusal
 from transforms.result.changes import Blob, Change, ChangeSet
 from transforms.result.outcome import Note, Outcome, SourceChange
-from verify.apply_report import Applied, applied
-from verify.report import (
+from verify.report.report import (
     Finding,
     Report,
     Section,
@@ -22,6 +21,7 @@ from verify.report import (
     to_json,
     to_text,
 )
+from verify.reports.apply import Applied, applied
 
 
 def report(outcome: Outcome = OUTCOME, mode: str = "preview", title: str = "") -> Report:
@@ -303,7 +303,7 @@ def test_a_fault_names_our_own_line_and_asks_for_a_report() -> None:
         shown = faulted("apply", error)
     assert shown.exit_code == 3
     text = to_text(shown)
-    assert "verify/report.py:" in text
+    assert "verify/report/report.py:" in text
     assert "AttributeError" in text
     assert "This is a fault of Repot" in text
     assert "--traceback" in text

@@ -8,9 +8,9 @@ from itertools import groupby, islice
 from xml.etree.ElementTree import Element
 
 from transforms.result.diff import CONTEXT, edits
-from verify.exhibits import Excerpt, Sides, Text
-from verify.page.elements import element
-from verify.report import counted
+from verify.report.exhibits import Excerpt, Sides, Text
+from verify.report.page.elements import element
+from verify.report.report import counted
 
 _LONGEST = 400  # characters of a line that are shown
 _LONGEST_COLOURED = 2_000  # characters; beyond it a file is no code that anyone wrote

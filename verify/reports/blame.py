@@ -6,7 +6,7 @@ from itertools import groupby
 
 from transforms.errors import Place
 from verify.ancestry import Ancestry, FileAncestry, Untraced
-from verify.report import Finding, Report, Row, Section, Style, Verdict, counted
+from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted
 
 
 def blamed(base: str, target: str, ancestry: Ancestry) -> Report:

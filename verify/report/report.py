@@ -18,9 +18,9 @@ from unicodedata import east_asian_width
 
 import verify
 from transforms.errors import Place, Refusal
-from verify.escape import foreign, visible
-from verify.exhibits import Excerpt, Figure, Sides
-from verify.marks import Mark
+from verify.report.escape import foreign, visible
+from verify.report.exhibits import Excerpt, Figure, Sides
+from verify.report.marks import Mark
 
 SCHEMA = 1
 _MOST_LINES = 20

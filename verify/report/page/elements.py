@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, tostring  # written, never parsed
 
-from verify.escape import visible, visible_code
-from verify.report import shortened
+from verify.report.escape import visible, visible_code
+from verify.report.report import shortened
 
 _END = 500  # characters at each end of a text that is cut
 

@@ -8,14 +8,14 @@ from transforms.errors import Place
 from transforms.result.diff import edits
 from transforms.result.outcome import Authored
 from transforms.tree import GitTree
-from verify.authored_report import authored_rows
 from verify.certificate import CERTIFIED
-from verify.certificate_report import Texts, residual_findings, unknown_findings
-from verify.exhibits import Excerpt, Text
 from verify.moved_code import texts_at
 from verify.ranges import Entry, entries_at
-from verify.replay_report import hunk_finding
-from verify.report import Finding, Row, Style, counted, cut, outside_ascii
+from verify.report.exhibits import Excerpt, Text
+from verify.report.report import Finding, Row, Style, counted, cut, outside_ascii
+from verify.reports.authored import authored_rows
+from verify.reports.certify import Texts, residual_findings, unknown_findings
+from verify.reports.verify import hunk_finding
 from verify.review import Review
 
 # Kinds of findings beside the certificate's own.

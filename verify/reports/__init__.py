@@ -1,0 +1,1 @@
+"""What each command reports, in words: one module a command."""

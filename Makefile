@@ -24,7 +24,7 @@ help:
 	@echo "make clean       remove the environment, caches and build/"
 
 transform: $(VENV)/base.stamp
-	@$(PY) -m verify.release $(if $(REPO),--repo "$(REPO)") $(if $(REV),--at "$(REV)")
+	@$(PY) -m verify.release.transform $(if $(REPO),--repo "$(REPO)") $(if $(REV),--at "$(REV)")
 
 test: $(VENV)/dev.stamp
 	@$(PY) -m pytest --numprocesses=auto --dist=worksteal $(ARGS)

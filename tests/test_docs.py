@@ -39,7 +39,8 @@ from transforms.reading.load import parse_plan
 from transforms.reading.schema import Reader
 from transforms.result.changes import Blob
 from transforms.source import imports
-from verify import cli, release
+from verify import cli
+from verify.release import transform
 from verify.report.report import to_text
 
 PLANS = ROOT / "docs" / "plans.md"
@@ -306,11 +307,11 @@ class TestReadme:
         )
         monkeypatch.chdir(ROOT)
         try:
-            series = to_text(release.replay_series())
+            series = to_text(transform.replay_series())
         except Refusal:  # a source archive, or a shallow clone
             series = shown.partition("\n\nrepot transform:")[0] + "\n"
         monkeypatch.chdir(tmp_path)
-        assert release.main([]) == 0
+        assert transform.main([]) == 0
         assert is_printed(shown, series + capfd.readouterr().out)
 
 

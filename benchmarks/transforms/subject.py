@@ -12,9 +12,9 @@ from transforms.reading import model as plans
 from transforms.reading.load import load_plan
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import GitTree, WheelTree
-from verify.made import Made, make
-from verify.release import PLAN, SAME_AS_NEXT, SETTINGS
-from verify.wheels import AFTER, BEFORE, fetch_wheel
+from verify.history.made import Made, make
+from verify.release.transform import PLAN, SAME_AS_NEXT, SETTINGS
+from verify.release.wheels import AFTER, BEFORE, fetch_wheel
 
 HISTORY = "bytedance-iaas-sglang.git"
 LANDED = "ff1fc1fbdff315fe44b9431ca5aae00d7bd7f733"

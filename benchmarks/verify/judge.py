@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from transforms.reading.load import load_plan
-from verify.judging import prove
-from verify.ranges import open_range
+from verify.history.ranges import open_range
+from verify.proofs.prove import prove
 
 
 def main(repo: str, plan: str, base: str, target: str) -> None:

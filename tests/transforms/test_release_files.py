@@ -16,7 +16,7 @@ from tests.registry import sample
 from transforms.source.edits import Edits
 from transforms.source.module import Module
 from transforms.tree import WheelTree
-from verify.wheels import BEFORE, fetch_wheel
+from verify.release.wheels import BEFORE, fetch_wheel
 
 pytestmark = pytest.mark.registry
 

@@ -14,7 +14,7 @@ GitPython 3.2.1:
   and `GIT_COMMON_DIR`. As it is imported it runs the `git` that PATH finds, the current folder
   included.
 
-So it works where Repot writes, in repositories that it made; `verify.made` shuts all this
+So it works where Repot writes, in repositories that it made; `verify.history.made` shuts all this
 out.
 """
 

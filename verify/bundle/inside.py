@@ -71,7 +71,7 @@ def judge(request: dict[str, Any]) -> Report | None:
 
 
 def _certified(base: GitTree, target: GitTree) -> Report:
-    from verify.certifying import certify_commits
+    from verify.proofs.certify import certify_commits
     from verify.reports.certify import certified, residual_texts
 
     certificate = certify_commits(base, target)
@@ -84,7 +84,7 @@ def _certified(base: GitTree, target: GitTree) -> Report:
 def _proved(plan_text: str, base: GitTree, target: GitTree) -> Report:
     from transforms.reading.load import parse_plan
     from verify.bundle.proving import proved
-    from verify.judging import prove
+    from verify.proofs.prove import prove
 
     plan = parse_plan(plan_text.encode(), "PLAN")
     return proved(plan, prove(plan, base, target, say=_say), base, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transforms.reading.model import Plan
 from transforms.tree import GitTree
-from verify.judging import Proof
+from verify.proofs.prove import Proof
 from verify.report.report import Report
 from verify.reports.blame import blamed
 from verify.reports.certify import certified, residual_texts

@@ -22,14 +22,14 @@ from transforms.tree import GitTree
 from verify.bundle import VERSION
 from verify.bundle.build import Subject, build
 from verify.bundle.engine import engine_digest
-from verify.commits import commits_that_name
-from verify.judging import formatters_of
-from verify.made import make
-from verify.ranges import open_range
-from verify.replay import replay
+from verify.history.commits import commits_that_name
+from verify.history.made import make
+from verify.history.ranges import open_range
+from verify.history.trailers import TRAILER, read_trailer
+from verify.proofs.prove import formatters_of
+from verify.proofs.replay import replay
 from verify.report.console import Output, print_text
 from verify.report.report import refused
-from verify.trailers import TRAILER, read_trailer
 
 if sys.version_info >= (3, 11):
     import tomllib

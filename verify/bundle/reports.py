@@ -11,7 +11,7 @@ from verify.bundle.build import Subject
 from verify.bundle.check import Checked, Difference
 from verify.bundle.engine import engine_digest
 from verify.bundle.installed import doubts
-from verify.replay import Replay
+from verify.proofs.replay import Replay
 from verify.report.report import (
     Finding,
     Report,

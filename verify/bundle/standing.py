@@ -10,8 +10,8 @@ from pathlib import Path
 
 from transforms.errors import Place, Refusal
 from transforms.tree import GitTree
-from verify.commits import count_between, read_commits
-from verify.ranges import is_ancestor, require_range
+from verify.history.commits import count_between, read_commits
+from verify.history.ranges import is_ancestor, require_range
 from verify.report.report import Finding, Row, Section, Style, counted
 
 

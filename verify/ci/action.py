@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from transforms.errors import Place, Refusal
-from verify.ranges import common_ancestor
+from verify.history.ranges import common_ancestor
 from verify.report.console import Output, print_text
 from verify.report.html import to_html
 from verify.report.markdown import to_markdown

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from transforms.errors import Refusal
 from transforms.tree import GitTree
-from verify.ranges import common_ancestor
+from verify.chain.cache import VerdictCache
+from verify.history.ranges import common_ancestor
 from verify.report.console import Output
 from verify.report.report import Report, Verdict, faulted, refused
 from verify.reports.chain import judge_range
-from verify.verdict_cache import VerdictCache
 
 _ZEROS = re.compile(r"0{40}(?:0{24})?")  # how git writes a ref that is not there
 
@@ -72,8 +72,8 @@ def _default_branch(repo: Path, remote: str) -> str:
 
 
 def _whole_history(repo: Path, end: str, *, jobs: int, cache: VerdictCache) -> Report:
+    from verify.chain.series import judge_series
     from verify.reports.series import in_series
-    from verify.series import judge_series
 
     try:
         return in_series(end, judge_series(repo, end, jobs=jobs, cache=cache))

@@ -43,9 +43,9 @@ def blame(
 
 
 def _run(commits: str, repo: Path) -> Report:
-    from verify.certifying import certify_commits
-    from verify.moved_names import measure_move
-    from verify.ranges import open_range, parse_range
+    from verify.history.ranges import open_range, parse_range
+    from verify.proofs.certify import certify_commits
+    from verify.proofs.moved_names import measure_move
     from verify.reports.blame import blamed
 
     base, target = open_range(repo, *parse_range(commits))

@@ -78,9 +78,9 @@ def _write(path: Path, repo: Path, base: str, target: str, output: Path) -> Repo
     from verify.bundle.build import Subject, build, write
     from verify.bundle.installed import require_installed
     from verify.bundle.reports import written
-    from verify.judging import formatters_of
-    from verify.ranges import open_range
-    from verify.replay import replay
+    from verify.history.ranges import open_range
+    from verify.proofs.prove import formatters_of
+    from verify.proofs.replay import replay
 
     require_installed()
     text = plan_text(path)

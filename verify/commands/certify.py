@@ -45,8 +45,8 @@ def certify(
 
 
 def _run(commits: str, repo: Path) -> Report:
-    from verify.certifying import certify_commits
-    from verify.ranges import open_range, parse_range
+    from verify.history.ranges import open_range, parse_range
+    from verify.proofs.certify import certify_commits
     from verify.reports.certify import certified, residual_texts
 
     base, target = open_range(repo, *parse_range(commits))

@@ -54,9 +54,9 @@ def chain(
 
 
 def _run(commits: str, repo: Path, jobs: int, *, strict: bool, cache: bool) -> Report:
-    from verify.ranges import parse_range
+    from verify.chain.cache import VerdictCache
+    from verify.history.ranges import parse_range
     from verify.reports.chain import judge_range
-    from verify.verdict_cache import VerdictCache
 
     base, head = parse_range(commits)
     with console.progress("judging"):

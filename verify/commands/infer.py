@@ -48,9 +48,9 @@ def infer(
 
 
 def _run(commits: str, repo: Path, output: Path | None, title: str) -> Report:
+    from verify.history.ranges import open_range, parse_range
     from verify.inference.infer import infer as find
     from verify.inference.infer import write_plan
-    from verify.ranges import open_range, parse_range
     from verify.reports.infer import inferred
 
     base, target = open_range(repo, *parse_range(commits))

@@ -49,9 +49,9 @@ def review(
 
 def _run(commits: str, repo: Path, path: Path | None) -> Report:
     from transforms.reading.load import load_plan
-    from verify.ranges import open_range, parse_range
+    from verify.history.ranges import open_range, parse_range
     from verify.reports.review import reviewed
-    from verify.review import review as judge
+    from verify.review.gather import review as judge
 
     base, target = open_range(repo, *parse_range(commits))
     plan = None if path is None else load_plan(path)

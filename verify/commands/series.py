@@ -48,8 +48,8 @@ def series(
 
 
 def _run(at: str, repo: Path, jobs: int) -> Report:
+    from verify.chain.series import judge_series
     from verify.reports.series import in_series
-    from verify.series import judge_series
 
     with console.progress("replaying"):
         links = judge_series(repo, at, jobs=jobs)

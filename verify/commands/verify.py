@@ -46,9 +46,9 @@ def verify(
 
 def _run(path: Path, repo: Path, base: str, target: str) -> Report:
     from transforms.reading.load import load_plan
-    from verify.judging import formatters_of
-    from verify.ranges import open_range
-    from verify.replay import replay
+    from verify.history.ranges import open_range
+    from verify.proofs.prove import formatters_of
+    from verify.proofs.replay import replay
     from verify.reports.verify import replayed
 
     plan = load_plan(path)

@@ -11,8 +11,8 @@ from transforms.errors import Refusal
 from transforms.source.module import first_line
 from transforms.syntax.parsing import parse
 from transforms.tree import GitTree
-from verify.definitions import defined_names
-from verify.ranges import differing, entries_at
+from verify.history.ranges import differing, entries_at
+from verify.proofs.definitions import defined_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,15 @@ from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
 from verify.certificate import Certificate
-from verify.certifying import certify_commits
+from verify.history.ranges import differing, entries_at
 from verify.inference.draft import Draft
 from verify.inference.evidence import Evidence, gather
 from verify.inference.modules import WholeMoves
 from verify.inference.remainder import authored
 from verify.inference.search import Search, Trial
-from verify.judging import formatters_of
-from verify.ranges import differing, entries_at
-from verify.replay import Replay, replay
+from verify.proofs.certify import certify_commits
+from verify.proofs.prove import formatters_of
+from verify.proofs.replay import Replay, replay
 
 
 @dataclass(frozen=True, slots=True)

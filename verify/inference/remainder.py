@@ -9,7 +9,7 @@ from transforms.paths import ModuleName
 from transforms.reading.model import AuthoredEdit, AuthoredFile, Plan
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.result.diff import edits
-from verify.ranges import Entry
+from verify.history.ranges import Entry
 
 
 def authored(

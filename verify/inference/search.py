@@ -23,10 +23,10 @@ from transforms.reading.model import (
 from transforms.result.diff import edits
 from transforms.result.outcome import Outcome
 from transforms.tree import GitTree
+from verify.history.ranges import Entry, differing, entries_at
 from verify.inference.draft import Draft, imported
 from verify.inference.evidence import Evidence
 from verify.inference.remembered import RememberedTree
-from verify.ranges import Entry, differing, entries_at
 
 Edit = Callable[[Plan], Plan]
 _MOST_TRIALS = 120  # each applies a whole plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from transforms.errors import Place
-from verify.ancestry import Ancestry, FileAncestry, Untraced
+from verify.ancestry.measure import Ancestry, FileAncestry, Untraced
 from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted
 
 

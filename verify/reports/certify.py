@@ -8,7 +8,6 @@ from typing import Any
 from transforms.errors import Place
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, RESIDUAL, Certificate, Moved, Residual
-from verify.moved_code import texts_at
 from verify.report.exhibits import Excerpt, Sides, Text
 from verify.report.marks import Mark, sided
 from verify.report.report import (
@@ -23,6 +22,7 @@ from verify.report.report import (
     listed,
     outside_ascii,
 )
+from verify.review.moved_code import texts_at
 
 _VERDICTS = {CERTIFIED: Verdict.HOLDS, RESIDUAL: Verdict.DIFFERS}
 _NEAR = 12  # lines between the two sides of one change

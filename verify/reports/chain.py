@@ -8,12 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from transforms.errors import Place, Refusal
-from verify.chain import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot, judge_chain
-from verify.ranges import open_range
+from verify.chain.cache import VerdictCache
+from verify.chain.links import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot, judge_chain
+from verify.history.ranges import open_range
 from verify.report.marks import Mark, sided
 from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
 from verify.reports.blame import beside
-from verify.verdict_cache import VerdictCache
 
 _MOST_SPOTS = 8
 _TITLES = {"differs at": "not what the plan gives", "to read": "not part of the move"}

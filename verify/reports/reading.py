@@ -9,14 +9,14 @@ from transforms.result.diff import edits
 from transforms.result.outcome import Authored
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED
-from verify.moved_code import texts_at
-from verify.ranges import Entry, entries_at
+from verify.history.ranges import Entry, entries_at
 from verify.report.exhibits import Excerpt, Text
 from verify.report.report import Finding, Row, Style, counted, cut, outside_ascii
 from verify.reports.authored import authored_rows
 from verify.reports.certify import Texts, residual_findings, unknown_findings
 from verify.reports.verify import hunk_finding
-from verify.review import Review
+from verify.review.gather import Review
+from verify.review.moved_code import texts_at
 
 # Kinds of findings beside the certificate's own.
 OTHER_FILE, HUNK, AUTHORED = "file", "residual", "authored"

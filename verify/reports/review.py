@@ -11,8 +11,7 @@ from typing import Any
 from transforms.errors import Place, Refusal
 from transforms.tree import GitTree
 from verify.certificate import CERTIFIED, Certificate, Moved
-from verify.moved_code import flows_of, moved_sides, texts_at
-from verify.replay import Replay
+from verify.proofs.replay import Replay
 from verify.report.exhibits import Figure, Flow, Sides, Text
 from verify.report.marks import Mark
 from verify.report.report import Finding, Report, Row, Section, Verdict, counted, place_data
@@ -35,7 +34,8 @@ from verify.reports.certify import (
 )
 from verify.reports.reading import AUTHORED, HUNK, OTHER_FILE, to_read
 from verify.reports.verify import PASS, hunk_finding
-from verify.review import Conclusion, Review
+from verify.review.gather import Conclusion, Review
+from verify.review.moved_code import flows_of, moved_sides, texts_at
 
 _VERDICTS = {
     Conclusion.CERTIFIED: Verdict.HOLDS,

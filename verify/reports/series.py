@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transforms.errors import Place
-from verify.chain import PROVED, Link
+from verify.chain.links import PROVED, Link
 from verify.report.report import Finding, Report, Row, Section, Style, counted
 from verify.reports.blame import beside
 from verify.reports.chain import chain_verdict, link_data, link_marks, result_words, words

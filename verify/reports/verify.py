@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from transforms.errors import Place
-from verify.replay import Hunk, Replay
+from verify.proofs.replay import Hunk, Replay
 from verify.report.marks import Mark
 from verify.report.report import (
     Finding,

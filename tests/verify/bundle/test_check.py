@@ -102,7 +102,7 @@ TAMPERED: dict[str, tuple[Callable[[bytes], bytes], bytes, str]] = {
     "a byte of the engine": (
         replaced(b"return not self.hunks", b"return not self.hunkz"),
         b"return not self.hunkz",
-        "the engine's verify/replay.py",
+        "the engine's verify/proofs/replay.py",
     ),
     "a comment": (
         replaced(b"def main() -> int:\n", b"# All is well.\ndef main() -> int:\n"),

@@ -18,7 +18,7 @@ from verify.bundle.build import Subject, build
 from verify.bundle.check import check
 from verify.bundle.engine import ROOT, engine_digest
 from verify.bundle.releases import Published, own, public, publish, published
-from verify.ranges import open_range
+from verify.history.ranges import open_range
 
 WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 

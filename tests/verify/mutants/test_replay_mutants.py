@@ -13,7 +13,7 @@ from tests.verify.mutants.faults import Mutant, mutants
 from transforms.formatters import no_formatters
 from transforms.reading.load import parse_plan
 from transforms.tree import GitTree
-from verify.replay import replay
+from verify.proofs.replay import replay
 
 
 def faulty() -> Iterator[Mutant]:

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from transforms.errors import Place, Refusal
-from verify.chain import FAULTY, PROVED, UNREAD, Judgement, Link
+from verify.chain.links import FAULTY, PROVED, UNREAD, Judgement, Link
 from verify.report.markdown import code, to_markdown, words
 from verify.report.report import Finding, Report, Row, Section, Style, Verdict, refused
 from verify.reports.chain import chained

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.errors import Place, Refusal
-from verify.chain import (
+from verify.chain.links import (
     FAULTY,
     MERGE,
     NOT_PROVED,

@@ -1,0 +1,58 @@
+"""Of whatever the mover moves, inference finds a plan that gives the same bytes."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import assume, event, given, settings
+
+from tests.transforms.test_whole_moves import Files, moves
+from tests.verify.histories import History
+from tests.verify.proofs.test_certified_moves import SETTINGS, result
+from transforms.errors import Refusal
+from transforms.tree import GitTree
+from verify.inference.infer import Inferred, infer
+
+
+def inferred(before: Files, after: Files) -> Inferred | None:
+    """The plan behind a change; None where no name left a file for another."""
+    with tempfile.TemporaryDirectory() as folder:
+        history = History(Path(folder))
+        commits = [
+            history.commit({path: data.decode() for path, data in files.items()})
+            for files in (before, after)
+        ]
+        base, target = (GitTree(history.folder, commit) for commit in commits)
+        try:
+            return infer(base, target)
+        except Refusal as refusal:
+            if refusal.kind != "nothing-moved":
+                raise
+            return None
+
+
+@given(moves())
+@settings(SETTINGS, max_examples=25)
+def test_a_plan_that_replays_is_found_for_what_the_mover_moves(move: tuple[Files, str]) -> None:
+    after = result(move)
+    assume(after is not None)
+    found = inferred(move[0], after or {})
+    event("nothing moved" if found is None else f"{found.plan.authored_lines > 0=}")
+    if found is not None:
+        assert found.replay.reproduces, found.text
+        assert found.left == ()
+
+
+@given(moves())
+@settings(SETTINGS, max_examples=10)
+def test_an_edit_beside_the_move_is_authored_and_no_line_more(move: tuple[Files, str]) -> None:
+    files = {**move[0], "beside.py": b"RATE = 1\n\n\ndef rate():\n    return RATE\n"}
+    after = result((files, move[1]))
+    assume(after is not None and after.get("beside.py") == files["beside.py"])
+    pure = inferred(files, after or {})
+    edited = {**(after or {}), "beside.py": files["beside.py"].replace(b"RATE = 1", b"RATE = 2")}
+    found = inferred(files, edited)
+    if found is not None and pure is not None:
+        assert found.replay.reproduces, found.text
+        assert found.plan.authored_lines == pure.plan.authored_lines + 1

@@ -1,0 +1,1 @@
+"""Every commit of a range, each with its judgement."""

@@ -1,0 +1,100 @@
+"""A repository of our own over somebody else's objects: git runs here, never in the judged one.
+
+It is a fresh bare repository in a temporary folder whose alternates name the judged repository's
+objects. Its configuration is ours alone: no hook, filter, attribute, graft, replacement, ignore
+list or promisor of the judged repository is in force, and nothing is written there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from transforms.paths import from_bytes, quote, to_bytes
+from transforms.tree.git import GitError, Repository
+from verify.history.made import make
+
+_NOBODY = "Repot <repot@repot.invalid> 0 +0000"
+_MOST_UNPACKED = 1 << 30  # bytes of disk, for as long as blame runs
+
+
+class Scratch:
+    """A temporary bare repository that sees the objects of `judged`; a context manager."""
+
+    def __init__(self, judged: Repository) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="repot-"))
+        printed = judged.run("rev-parse", "--show-object-format", "--git-path", "objects")
+        kind, _, objects = printed.removesuffix(b"\n").partition(b"\n")
+        self._made = make(self._folder, bare=True, sha256=kind == b"sha256")
+        with self._made.config_writer() as settings:
+            # Pinned, since it changes which lines `git blame` gives to whom (from git 2.53 on).
+            settings.set_value("diff", "algorithm", "myers")
+        shared = (judged.absolute_git_dir() / os.fsdecode(objects)).resolve()
+        # Quoted, since a folder may be named with a line break; git reads C escapes here.
+        line = quote(from_bytes(os.fsencode(shared)))
+        (self._folder / "objects/info/alternates").write_text(f"{line}\n", encoding="ascii")
+        self.repository = Repository(self._folder, None)
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def commit(self, tree: str, parents: Iterable[str] = ()) -> str:
+        """Make a commit of a tree; the same tree and parents give the same id everywhere."""
+        lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+        text = "\n".join([*lines, f"author {_NOBODY}", f"committer {_NOBODY}", "", "Repot", ""])
+        return self._made.store("commit", text.encode())
+
+    def flat_tree(self, files: Mapping[str, bytes]) -> str:
+        """Make a tree of files without folders; names may not hold a slash."""
+        rows = [
+            f"100644 blob {self._made.store('blob', data)}\t{name}\n"
+            for name, data in sorted(files.items())
+        ]
+        return self._run("mktree", data="".join(rows).encode())
+
+    def tree(self, entries: Iterable[tuple[str, int, str]]) -> str:
+        """Make a tree of objects that are there already: path, mode and id of each."""
+        rows = (
+            b"%o %s\t%s\0" % (mode, name.encode(), to_bytes(path)) for path, mode, name in entries
+        )
+        index = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
+        self.repository.run(*index, "read-tree", "--empty")
+        self.repository.run(*index, "update-index", "-z", "--index-info", data=b"".join(rows))
+        return self._run("write-tree", "--missing-ok", data=b"")
+
+    def unpack(self, *trees: str) -> None:
+        """Keep the files of these trees here as they are, without deltas and compression.
+
+        Blame reads every file of the base once for each file that it is asked about; this halves
+        what that costs. Where it cannot be done, the judged repository's own packs serve.
+        """
+        with suppress(GitError):
+            if sum(map(self._size, trees)) > _MOST_UNPACKED:
+                return
+            self._run(
+                "pack-objects", "--quiet", "--revs", "--window=0", "--compression=0",
+                "--no-reuse-delta", "--no-reuse-object", str(self._folder / "objects/pack/files"),
+                data="".join(f"{tree}\n" for tree in trees).encode(),
+            )  # fmt: skip
+
+    def _size(self, tree: str) -> int:
+        """Sum the bytes of a tree's files."""
+        listed = self._run("ls-tree", "-r", "-l", tree, data=b"").split("\n")
+        sizes = (row.partition("\t")[0].rpartition(" ")[2] for row in listed)
+        return sum(int(size) for size in sizes if size.isdigit())
+
+    def _run(self, *arguments: str, data: bytes) -> str:
+        return self.repository.run(*arguments, data=data).decode().strip()

@@ -1,0 +1,1 @@
+"""What is proved of one move: replay, certificate, ancestry, together."""

@@ -1,0 +1,91 @@
+"""Two commits, as the certificate kernel takes them: what differs, and a view of all the rest."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK
+from transforms.tree import GitTree
+from verify.certificate import Certificate, certify
+from verify.history.ranges import differing, entries_at
+
+_BETWEEN_COLLECTIONS = 200_000  # objects
+
+
+class SharedFiles:
+    """The regular files that two commits have in common, read from one of them as needed."""
+
+    def __init__(self, tree: GitTree, changed: Collection[str]) -> None:
+        self._tree = tree
+        apart = set(changed)
+        self._paths = [
+            path
+            for path, mode in tree.entries().items()
+            if path not in apart and mode in (REGULAR, EXECUTABLE)
+        ]
+        self._links = [
+            path for path, mode in tree.entries().items() if path not in apart and mode == SYMLINK
+        ]
+
+    def paths(self) -> Collection[str]:
+        """List all of them."""
+        return self._paths
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        """Read some of them, in one batch."""
+        return self._tree.read_many(paths)
+
+    def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
+        """List those among `paths` whose bytes match."""
+        return self._tree.search(needle, paths)
+
+    def links(self) -> Mapping[str, bytes]:
+        """Give the symbolic links, and where each leads."""
+        return self._tree.read_many(self._links)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Two commits of one repository, named so that another process can read them."""
+
+    repository: Path
+    base: str
+    target: str
+
+    @classmethod
+    def of(cls, base: GitTree, target: GitTree) -> Range:
+        """Name the commits that two trees hold."""
+        return cls(base.repository.directory.resolve(), base.commit, target.commit)
+
+
+def certify_range(commits: Range) -> Certificate:
+    """Judge what changed between two commits, which are read anew."""
+    base, target = (GitTree(commits.repository, name) for name in (commits.base, commits.target))
+    return certify_commits(base, target)
+
+
+def certify_commits(base: GitTree, target: GitTree) -> Certificate:
+    """Judge what changed from `base` to `target`, as one change; no plan takes part."""
+    changed = differing(base, target)
+    before, after = (
+        {path: (entry.data, entry.mode) for path, entry in entries_at(tree, changed).items()}
+        for tree in (base, target)
+    )
+    with _fewer_collections():
+        return certify(before, after, SharedFiles(target, changed))
+
+
+@contextmanager
+def _fewer_collections() -> Iterator[None]:
+    """Look for garbage less often: syntax trees are millions of objects that all stay in use."""
+    before = gc.get_threshold()
+    gc.set_threshold(_BETWEEN_COLLECTIONS, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

@@ -1,0 +1,1 @@
+"""`make transform`: the proof of a release, on real input."""

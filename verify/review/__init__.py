@@ -1,0 +1,1 @@
+"""All that is known of a change that came without a plan."""

@@ -366,16 +366,3 @@ class TestPages:
             if not link.startswith("http")
         }
         assert {page for page in PAGES if page.name != "README.md"} <= linked
-
-    def test_the_map_lists_every_module(self) -> None:
-        page = ROOT / "docs" / "architecture.md"
-        cells = [coded(row[0]) for row in rows(page.read_text(encoding="utf-8"))]
-        listed = [cell for cell in cells if cell.endswith(".py")]
-        modules = {
-            str(path.relative_to(ROOT))
-            for package in ("repot", "transforms", "verify")
-            for path in (ROOT / package).rglob("*.py")
-            if path.name not in ("__init__.py", "__main__.py")
-        }
-        assert modules - set(listed) == set(), "docs/architecture.md lacks a line"
-        assert sorted(listed) == sorted(modules)

@@ -1,1 +1,18 @@
-"""Every other file that imports or names what moves."""
+"""Every other file that imports or names what moves.
+
+attributes    `source.NAME`, where the module itself was imported
+candidates    which files can matter, by a search of bytes
+context       what the rewriting of one caller knows and gives
+detours       uses that cannot be followed
+free_names    whether a name is free where it is to be used
+from_imports  `from source import NAME`
+handles       the imports behind it
+lookups       calls that name an attribute by a string
+patches       which module a patch must name
+readers       which names other files read through a module
+roles         references that documentation tools look up
+run           all callers of a move
+stars         `from source import *`
+strings       names in strings
+texts         entry points and documentation in other files
+"""

@@ -13,6 +13,13 @@ versions    the table of versions and hashes, written by `refresh`
 environments, store   what is kept in the user's cache folder: installed tools, results
 running     the scratch tree and the processes; `drive` and `match_paths` are what runs in them
 api         puts it together
+
+refusals      how all of these refuse
+tool_black    black
+tool_isort    isort
+tool_ruff     ruff
+tool_usort    usort
+touched       formatters on what a move touched
 """
 
 from __future__ import annotations

@@ -1,1 +1,6 @@
-"""What a move gives: change sets, their diff, and the outcome that a report shows."""
+"""What a move gives: change sets, their diff, and the outcome that a report shows.
+
+changes  change sets
+diff     the diff as git prints it
+outcome  what a report can show
+"""

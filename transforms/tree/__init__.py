@@ -1,4 +1,14 @@
-"""Trees: a working directory, a git commit or a wheel, read through one interface."""
+"""Trees: a working directory, a git commit or a wheel, read through one interface.
+
+automatic  where machines run what they find: no plan writes there
+base       the interface of a tree; a tree laid over another
+commit     a commit, read from git's objects in batches
+disk       files below a directory, links never followed
+git        git's plumbing, under a configuration that nobody can change
+names      dotted names and paths, packages and roots, relative names
+wheel      a wheel, read from the archive
+working    a directory, in git's view where it is a checkout
+"""
 
 from __future__ import annotations
 

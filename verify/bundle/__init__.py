@@ -10,6 +10,9 @@ check       whether a file is what `build` makes of its plan
 reports     what `repot bundle` says of both
 lock        writes `lock.txt`, the dependencies of the engine with the hash of every wheel
 releases    the bundles that a release publishes, listed in `published.toml`
+
+proving    its report
+standing   whether its commits are here, and concern the reader
 """
 
 from __future__ import annotations

@@ -2,6 +2,25 @@
 
 `certify` takes the files that differ, from both trees, and looks into the others as needed. It
 stands on the standard library alone and shares no code with the mover: it is a second opinion.
+
+along     what goes along with a module that moved whole
+both      the two trees side by side: what each of the following asks
+comments  comments that belong to no statement
+conserve  which statement of one side is which of the other
+cycles    imports that close a circle
+dynamic   code that reaches what no one can tell
+findings  what a certificate says, and one in the making
+imports   whether each import is there for a reason
+judge     whether a pair of statements means the same; copies, what is left
+meaning   what a name may mean: definitions, each on its conditions
+names     what statements bind and use, read in their scopes
+order     what runs when a module is imported, and in which order
+pieces    statements as trees of pieces, compared down to the innermost
+place     what code makes of its own place: `__name__`, `__file__`
+reach     what the other files read, write, patch or name
+resolve   which definition a name means, through imports, re-exports and stars
+source    a file as statements, their tokens and comments
+whole     which file is which, where modules moved whole
 """
 
 from __future__ import annotations

@@ -1,1 +1,13 @@
-"""The subcommands of `repot`, one module each. Importing one loads only what its help needs."""
+"""The subcommands of `repot`, one module each. Importing one loads only what its help needs.
+
+apply    `repot apply`
+blame    `repot blame`
+bundle   `repot bundle`
+certify  `repot certify`
+chain    `repot chain`
+infer    `repot infer`
+options  options that all subcommands take
+review   `repot review`
+series   `repot series`
+verify   `repot verify`
+"""

@@ -1,1 +1,8 @@
-"""Commits, ranges, trailers and merges, and the work that is shared over them."""
+"""Commits, ranges, trailers and merges, and the work that is shared over them.
+
+commits   commit objects, read raw
+made      repositories that Repot makes, and writes to through GitPython
+merges    whether a merge adds anything to its parents
+scratch   a repository of our own over somebody else's objects
+workers   processes that share the work
+"""

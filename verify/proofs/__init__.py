@@ -1,1 +1,8 @@
-"""What is proved of one move: replay, certificate, ancestry, together."""
+"""What is proved of one move: replay, certificate, ancestry, together.
+
+certify      two commits, as the certificate kernel takes them
+definitions  which names statements define
+moved_names  which files a change moved code between
+prove        replay, certificate and ancestry of one move, at the same time
+replay       a plan on its base against the target, every path and mode
+"""

@@ -1,1 +1,13 @@
-"""What each command reports, in words: one module a command."""
+"""What each command reports, in words: one module a command.
+
+apply     what `apply` reports
+authored  authored text, shown whole
+blame     the report of `repot blame`
+certify   the report of `repot certify`
+chain     the report of `repot chain`
+infer     the report of `repot infer`
+reading   what is left to read of a change, and why
+review    the report of `repot review`
+series    the report of `repot series`
+verify    the report of `repot verify`
+"""

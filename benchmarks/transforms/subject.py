@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
 
-from transforms.reading import model as plans
+import transforms
 from transforms.reading.load import load_plan
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import GitTree, WheelTree
@@ -18,7 +18,7 @@ from verify.release.wheels import AFTER, BEFORE, fetch_wheel
 
 HISTORY = "bytedance-iaas-sglang.git"
 LANDED = "ff1fc1fbdff315fe44b9431ca5aae00d7bd7f733"
-_PLAN_5 = Path(plans.__file__).parent / "plans" / "sglang" / "5.toml"
+_PLAN_5 = Path(transforms.__file__).parent / "plans" / "sglang" / "5.toml"
 
 
 @dataclass(frozen=True, slots=True)

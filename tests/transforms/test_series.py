@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import ROOT
 from tests.transforms.checkouts import checkout, run_git
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.formatters import repository_formatters
-from transforms.reading import model as plans
 from transforms.reading.load import load_plan
 from transforms.result.changes import Blob
 from transforms.result.outcome import Outcome
@@ -27,7 +27,7 @@ from transforms.tree import GitTree, OverlayTree, Tree
 
 pytestmark = pytest.mark.history
 
-PLANS = Path(plans.__file__).parent / "plans" / "sglang"
+PLANS = ROOT / "transforms" / "plans" / "sglang"
 LANDED, PROPOSED = "bytedance-iaas-sglang.git", "alphabetc1-sglang.git"
 
 

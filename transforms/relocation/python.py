@@ -21,6 +21,8 @@ from transforms.tree.names import relative_name, resolve_import, respelled_relat
 
 _Sent = tuple[str, ImportedName]  # the module that a name is taken from, and how it is written
 
+_OWN_PLACE = frozenset({"__file__", "__path__", "__spec__"})
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handle:
@@ -262,6 +264,7 @@ class PythonFile:
         for reference in self.references(first.binding):
             chain = [*first.module.split("."), *reference.attributes]
             depth = self.depth(first, reference)
+            self._note_place(first, reference, depth or 0)
             if depth is None:
                 rest.append(reference)
                 if local is not None:
@@ -279,6 +282,15 @@ class PythonFile:
                 needed[new] = None
             self._write(reference, depth, spelled)
         self._plain_imports(handles, list(needed) if first.is_root else [], rest)
+
+    def _note_place(self, handle: Handle, reference: Reference, depth: int) -> None:
+        """Note a file that asks where a module lies which lies elsewhere then."""
+        asked = reference.attributes[depth : depth + 1]
+        module = ".".join([handle.module, *reference.attributes[:depth]])
+        if asked and asked[0] in _OWN_PLACE and module in self.targets.renames:
+            line = getattr(reference.node, "lineno", 1)
+            message = f"`{asked[0]}` of `{module}` is another one then."
+            self.notes.append(Note("own module", self.module.place(line), message))
 
     def _keep_by_alias(self, handles: Sequence[Handle]) -> bool:
         """Import a top module under its old name where the file has another use for either name."""

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.documents import ROOT
 from transforms.errors import Refusal
 from transforms.paths import ModuleName
-from transforms.reading import model as plans
 from transforms.reading.load import MAX_PLAN_BYTES, dump_plan, load_plan, parse_plan
 from transforms.reading.model import (
     AuthoredEdit,
@@ -26,7 +26,7 @@ from transforms.reading.model import (
     Source,
 )
 
-PLANS = sorted((Path(plans.__file__).parent / "plans").rglob("*.toml"))
+PLANS = sorted((ROOT / "transforms" / "plans").rglob("*.toml"))
 
 HEAD = 'format = 1\n[[source]]\nmodule = "a.b"\n'
 DESTINATION = '[[destination]]\nmodule = "a.c"\nsymbols = ["X"]\n'

@@ -1,0 +1,223 @@
+"""What function bodies refer to, and what they do.
+
+A body is judged twice. Every name and chain of attributes in it is resolved where it stands,
+whatever path is taken; and it is run once on unknown arguments, for what it imports, writes and
+calls, in that order.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from verify.kernel.machine import Machine
+from verify.kernel.machine.calls import Returned
+from verify.kernel.machine.scopes import Scope, binds, parameters
+from verify.kernel.machine.state import Event, Raised, TooMuchError
+from verify.kernel.machine.statements import LeftError
+from verify.kernel.machine.values import (
+    UNBOUND,
+    Class,
+    Constant,
+    Function,
+    Instance,
+    ModuleValue,
+    Outside,
+    Unknown,
+    Value,
+    key,
+)
+from verify.kernel.source import DEFINITIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name, or a chain of attributes that starts with one, as it stands in a body."""
+
+    parts: tuple[str, ...]
+    line: int
+    note: bool  # in an annotation
+
+
+@dataclass(slots=True)
+class Probe:
+    """What a body does when it is run on unknown arguments."""
+
+    events: list[Event] = field(default_factory=list)
+    reads: set[tuple[str, str]] = field(default_factory=set)  # modules, and names in them
+    writes: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)  # with the place
+    limit: bool = False
+
+
+@lru_cache(maxsize=1 << 15)
+def references(node: ast.AST) -> tuple[Reference, ...]:
+    """List the references to names of the module, or beyond, that a function or class makes."""
+    found: list[Reference] = []
+    _collect(node, frozenset(), found, note=False, top=True)
+    return tuple(found)
+
+
+def _collect(
+    node: ast.AST, hidden: frozenset[str], found: list[Reference], *, note: bool, top: bool = False
+) -> None:
+    """Walk a node in the order of its text; `hidden` are names of the scopes in between."""
+    if isinstance(node, ast.Attribute | ast.Name):
+        chain = _chain(node)
+        if chain is not None:
+            first, parts = chain
+            if isinstance(first.ctx, ast.Load) and first.id not in hidden:
+                found.append(Reference(parts, node.lineno, note))
+            return
+    inner = hidden
+    if isinstance(node, (*DEFINITIONS, ast.Lambda)):
+        bound = binds(node)
+        inner = (hidden | bound.locals) - bound.globals
+        if isinstance(node, ast.ClassDef):
+            inner = hidden | (bound.locals if False else frozenset())
+    elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        inner = hidden | _targets(node)
+    for name, value in ast.iter_fields(node):
+        within = note or name in ("annotation", "returns")
+        outer = name in ("decorator_list", "bases", "keywords", "returns") and isinstance(
+            node, DEFINITIONS
+        )
+        if top and outer:
+            continue  # evaluated where the definition stands, when it is made
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                _collect(child, hidden if outer else inner, found, note=within)
+
+
+def _targets(node: ast.AST) -> frozenset[str]:
+    return frozenset(
+        name.id
+        for part in getattr(node, "generators", ())
+        for name in ast.walk(part.target)
+        if isinstance(name, ast.Name)
+    )
+
+
+def _chain(node: ast.AST) -> tuple[ast.Name, tuple[str, ...]] | None:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return node, (node.id, *reversed(parts))
+
+
+class Bodies:
+    """Reads the bodies of one side."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def resolve(
+        self, made: Function | Class, reads: set[tuple[str, str]]
+    ) -> list[tuple[Reference, Hashable]]:
+        """Give what each reference in a body leads to, at this moment, and note what it reads."""
+        scope = made.scope
+        self.machine.reads = lambda module, name: reads.add((module.name, name))
+        known: dict[tuple[str, ...], Hashable] = {}
+        found = []
+        with self._quietly():
+            for reference in references(made.node):
+                if reference.parts not in known:
+                    known[reference.parts] = self._meaning(reference.parts, scope)
+                found.append((reference, known[reference.parts]))
+        self.machine.reads = None
+        return found
+
+    def _meaning(self, parts: tuple[str, ...], scope: Scope) -> Hashable:
+        machine = self.machine
+        try:
+            value = machine.look_up(parts[0], scope)
+            for index, part in enumerate(parts[1:], 1):
+                if isinstance(value, ModuleValue):
+                    if part not in value.module.names and "__getattr__" in value.module.names:
+                        return ("asked", value.module.name, parts[index:])
+                    value = machine.attribute(value, part)
+                elif isinstance(value, Outside):
+                    value = machine.attribute(value, part)
+                else:
+                    return (meaning(value), parts[index:])
+        except Raised as error:
+            return ("unbound", error.error)
+        return (meaning(value), ())
+
+    def probe(self, made: Function, owner: Class | None = None) -> Probe:
+        """Run a body on unknown arguments, and take back what it did."""
+        machine, found = self.machine, Probe()
+
+        before = len(machine.trace)
+        kept = machine.site, machine.counts, machine.stack, machine.steps
+        machine.site = ("body", made.name)
+        machine.counts, machine.stack, machine.steps = type(machine.counts)(int), [], 0
+        with self._quietly():
+            machine.reads = lambda module, name: found.reads.add((module.name, name))
+            machine.reader = made
+            machine.written = found.writes
+            try:
+                self._run(made, owner)
+            except Raised as error:
+                machine.event("raises", error.error, error.about, error.outside)
+            except (Returned, LeftError):
+                pass
+            except (TooMuchError, RecursionError):
+                found.limit = True
+            finally:
+                machine.reads = machine.reader = None
+                machine.written = {}
+                found.events = machine.trace[before:]
+                del machine.trace[before:]
+                machine.site, machine.counts, machine.stack, machine.steps = kept
+        return found
+
+    def _run(self, made: Function, owner: Class | None) -> None:
+        machine, node = self.machine, made.node
+        bound = binds(node)
+        names: dict[str, Value] = {
+            arg.arg: Unknown(("argument", made.name, arg.arg)) for arg in parameters(node)
+        }
+        names.update({})
+        first = next(iter(parameters(node)), None)
+        if owner is not None and first is not None:
+            names[first.arg] = Instance(("self", 0), owner, {})
+        module = made.scope.module
+        scope = Scope("function", names, made.scope, module, bound.globals, bound.locals)
+        machine.stack = [made]
+        machine.at.append((module.path, node.lineno))
+        try:
+            if isinstance(node, ast.Lambda):
+                machine.value(node.body, scope)
+            else:
+                machine.block(node.body, scope)
+        finally:
+            machine.at.pop()
+
+    @contextmanager
+    def _quietly(self) -> Iterator[None]:
+        """Read without leaving a trace in the run."""
+        machine = self.machine
+        mark, probing = len(machine.log), machine.probing
+        machine.probing = True
+        try:
+            yield
+        finally:
+            machine.probing = probing
+            machine.undo(mark)
+
+
+def meaning(value: Value) -> Hashable:
+    """Give what a reference means: of a module or an object who it is, not what it holds."""
+    if isinstance(value, Instance):
+        return "instance", value.made
+    if isinstance(value, Constant | Outside | Function | Class | ModuleValue):
+        return key(value)
+    if value is UNBOUND:
+        return ("unbound",)
+    return key(value)

@@ -1,0 +1,82 @@
+"""From what a program can start: modules, scripts, and what runs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from verify.kernel.source import is_python
+from verify.kernel.tree import Tree, reaching
+
+_MAIN = re.compile(r"__name__\s*==\s*['\"]__main__['\"]")
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+\w", re.M)
+_PROSE = (".md", ".rst", ".txt", ".toml", ".cfg", ".ini", ".json", ".yaml", ".yml", ".pyi", ".ipynb")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file from which something starts, in both trees. `name` is what it is imported by."""
+
+    path: str
+    target: str
+    name: str
+    target_name: str
+    script: bool = False
+
+    def __str__(self) -> str:
+        return self.path if self.script else self.name
+
+
+def entries(base: Tree, target: Tree, changed: Iterable[str]) -> list[Entry]:
+    """List the entries from which a change can be reached."""
+    changed = list(changed)
+    near = reaching(base, changed) | {p for p in reaching(target, changed) if p in base.files}
+    near |= {path for path in _scripts(base)}
+    found = []
+    for path in sorted(near):
+        twin = became(path, target)
+        if twin is None:
+            continue
+        if path.endswith(".py"):
+            found.append(Entry(path, twin, name_of(base, path), name_of(target, twin)))
+        if is_script(base, path):
+            found.append(Entry(path, twin, "__main__", "__main__", script=True))
+    return found
+
+
+def became(path: str, target: Tree) -> str | None:
+    """Give where a module lies now: a module may become a package, and the other way round."""
+    options = [path]
+    if path.endswith("/__init__.py"):
+        options.append(path.removesuffix("/__init__.py") + ".py")
+    elif path.endswith(".py"):
+        options.append(path[:-3] + "/__init__.py")
+    return next((option for option in options if option in target.files), None)
+
+
+def is_script(tree: Tree, path: str) -> bool:
+    """Tell whether a file is run by itself."""
+    if not path.endswith(".py") or path.endswith("__main__.py"):
+        return True
+    return bool(_MAIN.search(tree.text(path)))
+
+
+def _scripts(tree: Tree) -> list[str]:
+    """List the files that may be scripts though no ending says so."""
+    found = []
+    for path, data in tree.files.items():
+        if path.endswith((".py", *_PROSE)) or b"\0" in data[:1000]:
+            continue
+        if is_python(path, data) or _IMPORT.search(tree.text(path)):
+            found.append(path)
+    return found
+
+
+def name_of(tree: Tree, path: str) -> str:
+    """Give the name that a file is imported by when it is what starts."""
+    name = tree.name(path)
+    relative = re.search(r"^\s*from\s+\.", tree.text(path), re.M)
+    if relative and "/" in path and "." not in name and not path.endswith("/__init__.py"):
+        return tree.spaced(path)
+    return name

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
-from verify.kernel.machine.scopes import Scope, binds, parameters
+from verify.kernel.machine.scopes import INNER, Scope, binds, own_names, parameters
 from verify.kernel.machine.state import Event, Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
 from verify.kernel.machine.values import (
@@ -30,7 +30,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.source import DEFINITIONS
+from verify.kernel.source import DEFINITIONS, imports_only, stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,12 @@ class Probe:
 
     events: list[Event] = field(default_factory=list)
     reads: set[tuple[str, str]] = field(default_factory=set)  # modules, and names in them
-    writes: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)  # with the place
     limit: bool = False
+
+    @property
+    def acts(self) -> list[tuple[Hashable, ...]]:
+        """Give what it does, in order; outside imports are looked at where they are needed."""
+        return [event.what for event in self.events if event.what[0] != "outside import"]
 
 
 @lru_cache(maxsize=1 << 15)
@@ -64,31 +68,73 @@ def _collect(
     node: ast.AST, hidden: frozenset[str], found: list[Reference], *, note: bool, top: bool = False
 ) -> None:
     """Walk a node in the order of its text; `hidden` are names of the scopes in between."""
-    if isinstance(node, ast.Attribute | ast.Name):
+    if isinstance(node, (ast.Attribute, ast.Name)):
         chain = _chain(node)
         if chain is not None:
             first, parts = chain
             if isinstance(first.ctx, ast.Load) and first.id not in hidden:
                 found.append(Reference(parts, node.lineno, note))
             return
-    inner = hidden
-    if isinstance(node, (*DEFINITIONS, ast.Lambda)):
-        bound = binds(node)
-        inner = (hidden | bound.locals) - bound.globals
-        if isinstance(node, ast.ClassDef):
-            inner = hidden | (bound.locals if False else frozenset())
-    elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-        inner = hidden | _targets(node)
+    if isinstance(node, ast.stmt) and imports_only(node):
+        return
+    inner = _inside(node, hidden, top=top)
     for name, value in ast.iter_fields(node):
-        within = note or name in ("annotation", "returns")
-        outer = name in ("decorator_list", "bases", "keywords", "returns") and isinstance(
-            node, DEFINITIONS
-        )
+        outer = isinstance(node, DEFINITIONS) and name in _AROUND
         if top and outer:
             continue  # evaluated where the definition stands, when it is made
+        within = note or name in ("annotation", "returns")
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 _collect(child, hidden if outer else inner, found, note=within)
+
+
+_AROUND = ("decorator_list", "bases", "keywords")
+
+
+def _inside(node: ast.AST, hidden: frozenset[str], *, top: bool) -> frozenset[str]:
+    """Give the names that are hidden within a node."""
+    if isinstance(node, ast.ClassDef):
+        return hidden
+    if isinstance(node, (*DEFINITIONS, ast.Lambda)):
+        bound = binds(node)
+        own = bound.locals - (imported(node) if top else frozenset())
+        return (hidden | own) - bound.globals
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return hidden | _targets(node)
+    return hidden
+
+
+@lru_cache(maxsize=1 << 15)
+def imported(node: ast.AST) -> frozenset[str]:
+    """Give the names of a function that nothing but an import in it binds."""
+    bound = {name for statement in own_imports(node) for name in stored(statement)}
+    if not bound:
+        return frozenset()
+    other: set[str] = {arg.arg for arg in parameters(node)}
+    todo: list[ast.AST] = list(getattr(node, "body", ()))
+    while todo:
+        at = todo.pop()
+        if isinstance(at, ast.stmt) and imports_only(at):
+            continue
+        other |= own_names(at)
+        if not isinstance(at, (*DEFINITIONS, *INNER)):
+            todo.extend(ast.iter_child_nodes(at))
+    return frozenset(bound - other)
+
+
+@lru_cache(maxsize=1 << 15)
+def own_imports(node: ast.AST) -> tuple[ast.stmt, ...]:
+    """List the import statements of a function, with the guards that hold nothing else."""
+    found: list[ast.stmt] = []
+    body = getattr(node, "body", ())
+    todo: list[ast.AST] = list(reversed(body)) if isinstance(body, list) else []
+    while todo:
+        at = todo.pop()
+        if isinstance(at, ast.stmt) and imports_only(at):
+            found.append(at)
+        elif not isinstance(at, (*DEFINITIONS, *INNER)):
+            todo.extend(reversed([*ast.iter_child_nodes(at)]))
+    return tuple(found)
 
 
 def _targets(node: ast.AST) -> frozenset[str]:
@@ -120,17 +166,34 @@ class Bodies:
         self, made: Function | Class, reads: set[tuple[str, str]]
     ) -> list[tuple[Reference, Hashable]]:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""
-        scope = made.scope
         self.machine.reads = lambda module, name: reads.add((module.name, name))
         known: dict[tuple[str, ...], Hashable] = {}
         found = []
         with self._quietly():
+            scope = self._with_imports(made)
             for reference in references(made.node):
                 if reference.parts not in known:
                     known[reference.parts] = self._meaning(reference.parts, scope)
                 found.append((reference, known[reference.parts]))
         self.machine.reads = None
         return found
+
+    def _with_imports(self, made: Function | Class) -> Scope:
+        """Give the scope of a body in which its own imports were done."""
+        names = imported(made.node)
+        if not names:
+            return made.scope
+        machine, trace = self.machine, len(self.machine.trace)
+        scope = Scope("function", {}, made.scope, made.scope.module, (), names)
+        machine.probing = False
+        machine.at.append((made.scope.module.path, made.node.lineno))
+        for statement in own_imports(made.node):
+            with suppress(Raised, TooMuchError):
+                machine.paths(lambda statement=statement: machine.run(statement, scope))
+        machine.at.pop()
+        machine.probing = True
+        del machine.trace[trace:]
+        return scope
 
     def _meaning(self, parts: tuple[str, ...], scope: Scope) -> Hashable:
         machine = self.machine
@@ -160,7 +223,6 @@ class Bodies:
         with self._quietly():
             machine.reads = lambda module, name: found.reads.add((module.name, name))
             machine.reader = made
-            machine.written = found.writes
             try:
                 self._run(made, owner)
             except Raised as error:
@@ -171,7 +233,6 @@ class Bodies:
                 found.limit = True
             finally:
                 machine.reads = machine.reader = None
-                machine.written = {}
                 found.events = machine.trace[before:]
                 del machine.trace[before:]
                 machine.site, machine.counts, machine.stack, machine.steps = kept

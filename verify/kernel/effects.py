@@ -187,6 +187,9 @@ CHANGING = frozenset(
     symmetric_difference_update""".split()
 )
 
+# Functions that replace a module's name, by their last name: whoever calls them writes.
+PATCHING = frozenset({"patch", "object", "setattr", "delattr", "multiple", "dict"})
+
 
 def is_mark(name: str) -> bool:
     """Tell whether a name is one of pytest's marks."""

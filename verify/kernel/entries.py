@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from verify.kernel.both import Both
 from verify.kernel.source import is_python
 from verify.kernel.tree import Tree, reaching
 
@@ -42,6 +43,35 @@ def entries(base: Tree, target: Tree, changed: Iterable[str]) -> list[Entry]:
             found.append(Entry(path, twin, name_of(base, path), name_of(target, twin)))
         if is_script(base, path):
             found.append(Entry(path, twin, "__main__", "__main__", script=True))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A file of the target in which moved code arrives, and where that comes from."""
+
+    path: str
+    origins: tuple[str, ...]  # files of the base
+    now: tuple[str, ...]  # what is left of them in the target, and the file itself
+
+
+def arrivals(both: Both) -> list[Arrival]:
+    """List the files in which code arrives."""
+    sources: dict[str, set[str]] = {}
+    for target, base in both.pairing.base_of.items():
+        if target[0] != base[0] and target[0].endswith(".py"):
+            sources.setdefault(target[0], set()).add(base[0])
+    for path in both.changed:
+        if path in both.target.files and path not in both.base.files and path.endswith(".py"):
+            sources.setdefault(path, set())
+    found = []
+    for path, origins in sorted(sources.items()):
+        known = sorted(origin for origin in origins if origin.endswith(".py"))
+        twins = [became(origin, both.target) for origin in known]
+        now = [*dict.fromkeys(twin for twin in twins if twin), path]
+        old = [became(path, both.base)] if path in both.base.files else []
+        ours = [*known, *(o for o in old if o)]
+        found.append(Arrival(path, tuple(dict.fromkeys(ours)), tuple(dict.fromkeys(now))))
     return found
 
 

@@ -7,12 +7,14 @@ from collections.abc import Hashable
 from verify.kernel.bodies import Bodies, Reference
 from verify.kernel.both import Both
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Entry, entries
+from verify.kernel.entries import Arrival, Entry, arrivals, entries
+from verify.kernel.explain import Edits
 from verify.kernel.lookups import Lookups
-from verify.kernel.machine.values import Class, Function
-from verify.kernel.runs import Run, Runs
+from verify.kernel.machine.values import Class, Function, Made
+from verify.kernel.observed import Observed
+from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.traces import Comparison, Gains
-from verify.kernel.verdict import BASE, BREAKS, TARGET, Place
+from verify.kernel.verdict import BREAKS, Place
 from verify.kernel.writes import Writes
 
 Resolved = list[tuple[Reference, Hashable]]
@@ -33,55 +35,91 @@ class Judge:
         self.writes = Writes(both)
         self.lookups = Lookups(both, self.gains)
         self.copies = Copies(both)
-        self.statements: dict[str, dict[str, tuple[set[str], set[str]]]] = {}
+        self.observed = Observed(both)
+        self.edits = Edits(both)
 
     def run(self) -> None:
         """Judge all entries."""
         for entry in entries(self.both.base, self.both.target, self.both.changed):
             one, two = self.runs.pair(entry)
-            self._entry(entry, one, two)
+            done = Comparison(self.both, entry, one, two, self.gains).run()
+            self.observed.entry(str(entry), one.machine, two.machine, done=done)
+            self._read(one, two)
+        for arrival in arrivals(self.both):
+            self._arrival(arrival)
         self.writes.report()
         self.lookups.report()
+        self.observed.report()
+        self.edits.report()
 
-    def _entry(self, entry: Entry, one: Run, two: Run) -> None:
-        Comparison(self.both, entry, one, two, self.gains).run()
+    def _arrival(self, arrival: Arrival) -> None:
+        """Look at code where it arrives, beside where it comes from, whoever else loads it."""
+        one, two = self.runs.together(arrival)
+        if two.ended != DONE and one.ended == DONE and two.failure is not None:
+            about = two.failure.about or two.failure.outside
+            why = f"importing it raises {two.failure.error}: {about}"
+            name = self.both.name(arrival.path)
+            self.both.found.say(BREAKS, name, why, Place(*two.at))
+        self.observed.guards(one.machine, two.machine)
+        self._read(one, two)
+
+    def _read(self, one: Run, two: Run) -> None:
         self.copies.check(two.machine)
+        self._bodies(one, two)
+        for run in (one, two):
+            self.writes.note(run.machine)
         self.lookups.note(one.machine, two.machine)
-        self._bodies(entry, one, two)
+        self.observed.note(one.machine, two.machine)
+        self.edits.note(one.machine, two.machine)
 
-    def _bodies(self, entry: Entry, one: Run, two: Run) -> None:
+    def _bodies(self, one: Run, two: Run) -> None:
         ours, theirs = Bodies(one.machine), Bodies(two.machine)
         shared = one.machine.definitions.keys() & two.machine.definitions.keys()
         for name in sorted(shared, key=repr):
             a, b = one.machine.definitions[name].value, two.machine.definitions[name].value
-            title = getattr(b.node, "name", "lambda")
-            reads: tuple[set[tuple[str, str]], set[tuple[str, str]]] = (set(), set())
-            self._references(ours.resolve(a, reads[0]), theirs.resolve(b, reads[1]), b)
-            if isinstance(a, Function) and isinstance(b, Function):
-                p, q = ours.probe(a), theirs.probe(b)
-                self.lookups.note(one.machine, two.machine)
-                for side, probe, seen in ((BASE, p, reads[0]), (TARGET, q, reads[1])):
-                    self.writes.read(side, name, title, probe.reads | seen)
-                    for what, (path, line) in probe.writes.items():
-                        self.writes.write(side, name, what, Place(path, line, side))
-                if [e.what for e in p.events] != [e.what for e in q.events]:
-                    place = Place(b.scope.module.path, b.node.lineno)
-                    self.both.found.say(BREAKS, title, "what it does when called differs", place)
+            self._definition(name, (ours, a), (theirs, b))
 
-    def _references(self, first: Resolved, second: Resolved, b: Function | Class) -> None:
+    def _definition(
+        self,
+        name: Made,
+        one: tuple[Bodies, Function | Class],
+        two: tuple[Bodies, Function | Class],
+    ) -> None:
+        title = getattr(two[1].node, "name", "lambda")
+        found = []
+        for bodies, value in (one, two):
+            reads: set[tuple[str, str]] = set()
+            found.append(bodies.resolve(value, reads))
+            self.writes.read(bodies.machine.tree.side, name, title, reads)
+        self._references(name, found[0], found[1], two[1])
+        if isinstance(one[1], Function) and isinstance(two[1], Function):
+            p, q = one[0].probe(one[1]), two[0].probe(two[1])
+            for probe, (bodies, _) in ((p, one), (q, two)):
+                self.writes.read(bodies.machine.tree.side, name, title, probe.reads)
+            if p.acts != q.acts:
+                place = Place(two[1].scope.module.path, two[1].node.lineno)
+                self.both.found.say(BREAKS, title, "what it does when called differs", place)
+
+    def _references(
+        self, name: Made, first: Resolved, second: Resolved, b: Function | Class
+    ) -> None:
         title = getattr(b.node, "name", "lambda")
         path = b.scope.module.path
         if len(first) != len(second):
-            first, second = _aligned(first), _aligned(second)
+            first, second = _aligned(first, second), _aligned(second, first)
         for (one, means), (two, now) in zip(first, second, strict=False):
-            if means != now:
-                spelled = ".".join(two.parts)
-                why = f"`{spelled}` in it is something else than `{'.'.join(one.parts)}` was"
-                if now[0] == "unbound":
-                    why = f"`{spelled}` in it is bound to nothing"
-                self.both.found.say(BREAKS, title, why, Place(path, two.line))
+            if means == now:
+                self.edits.same(name, one.parts, two.parts)
+                continue
+            spelled = ".".join(two.parts)
+            why = f"`{spelled}` in it is something else than `{'.'.join(one.parts)}` was"
+            if isinstance(now, tuple) and now[0] == "unbound":
+                why = f"`{spelled}` in it is bound to nothing"
+            self.both.found.say(BREAKS, title, why, Place(path, two.line))
 
 
-def _aligned(found: Resolved) -> Resolved:
-    """Keep one of each spelling where a body's imports changed what it refers to."""
-    return sorted({reference.parts: (reference, means) for reference, means in found}.items())
+def _aligned(found: Resolved, other: Resolved) -> Resolved:
+    """Keep one of each spelling that both have, where a body's imports changed what it has."""
+    shared = {reference.parts for reference, _ in other}
+    kept = {reference.parts: (reference, means) for reference, means in found}
+    return [kept[parts] for parts in sorted(kept) if parts in shared]

@@ -66,8 +66,12 @@ def pair(base: Tree, target: Tree, changed: Iterable[str]) -> Pairing:
     found.becomes = {b: t for t, b in found.base_of.items() if t not in found.copies}
     for target_at, base_at in found.base_of.items():
         one, two = ours[base_at], theirs[target_at]
-        if one.text != two.text and (apart := tuple(differences(one.node, two.node))):
-            found.edits.append(Edit(base_at, target_at, apart))
+        if one.text != two.text:
+            apart = tuple(differences(one.node, two.node))
+            if not apart and _docs(one.node) != _docs(two.node):
+                apart = ((None, None),)  # a string became a docstring, or no longer is one
+            if apart:
+                found.edits.append(Edit(base_at, target_at, apart))
     return found
 
 

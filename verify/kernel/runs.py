@@ -6,10 +6,11 @@ side by side, so that what follows compares them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from verify.kernel.both import Both
-from verify.kernel.entries import Entry
+from verify.kernel.entries import Arrival, Entry, name_of
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.state import Raised, TooMuchError
@@ -43,21 +44,39 @@ class Runs:
         folders = search_path(tree, path, script=script)
         machine = Machine(tree, self.both.sites(tree), folders)
         run = Run(machine)
+        if script:
+            module = Module("__main__", path, "script")
+            machine.modules["__main__"] = module
+            self._follow(run, lambda: machine.run_module(module))
+        else:
+            self._follow(run, lambda: machine.load(name))
+        self.ran += len(machine.modules)
+        return run
+
+    def together(self, arrival: Arrival) -> tuple[Run, Run]:
+        """Load where code comes from and, in the target, where it arrives."""
+        base, target = self.both.base, self.both.target
+        one, two = self._load(base, arrival.origins), self._load(target, arrival.now)
+        return one, two
+
+    def _load(self, tree: Tree, paths: Sequence[str]) -> Run:
+        folders: list[str] = []
+        for path in paths:
+            folders += [f for f in search_path(tree, path, script=False) if f not in folders]
+        run = Run(Machine(tree, self.both.sites(tree), folders))
+        for path in paths:
+            self._follow(run, lambda path=path: run.machine.load(name_of(tree, path)))
+        return run
+
+    def _follow(self, run: Run, action: Callable[[], object]) -> None:
         try:
-            if script:
-                module = Module("__main__", path, "script")
-                machine.modules["__main__"] = module
-                machine.run_module(module)
-            else:
-                machine.load(name)
+            action()
         except Raised as error:
-            run.ended, run.failure, run.at = RAISED, error, machine.last
+            run.ended, run.failure, run.at = RAISED, error, run.machine.last
         except (TooMuchError, RecursionError):
             run.ended = LIMIT
         except (Returned, LeftError):
             run.ended = RAISED
-        self.ran += len(machine.modules)
-        return run
 
     def pair(self, entry: Entry) -> tuple[Run, Run]:
         """Run an entry on both sides."""

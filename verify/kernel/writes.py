@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from verify.kernel.both import Both
+from verify.kernel.machine import Machine
 from verify.kernel.verdict import BREAKS, Place
 
 Name = tuple[str, str]  # a module and a name in it
@@ -48,10 +49,12 @@ class Writes:
         for name in names:
             at.readers[name].add(reader)
 
-    def write(self, side: str, writer: Definition, name: Name, place: Place) -> None:
-        """Note what a function or statement writes."""
+    def note(self, machine: Machine) -> None:
+        """Note what the functions and statements of a run write."""
+        side = machine.tree.side
         at = self.base if side == self.both.base.side else self.target
-        at.writers[writer].setdefault(name, place)
+        for (writer, module, name), (path, line) in machine.written.items():
+            at.writers[writer].setdefault((module, name), Place(path, line, side))
 
     def report(self) -> None:
         """Report writes that reach other readers than before."""

@@ -153,8 +153,7 @@ class Calls(Objects):
         """Make an instance of a class of the tree."""
         if self.hooked(of):
             return self.act("call", key(of), given, named)
-        made = Instance(self.make(), of, {})
-        self.born.add(id(made.attributes))
+        made = Instance(self.make(), of, self.space())
         if self.in_class(of, "__new__") is not None:
             self.act("new", key(of), given, named)
         start = self.in_class(of, "__init__")
@@ -209,8 +208,7 @@ class Calls(Objects):
         deep = len(self.stack) > MOST_CALLS or sum(f is function for f in self.stack) > 2
         if asynchronous or deep:
             return Unknown(("later", function.name, told(given, named)))
-        names = self.arguments(function, given, named)
-        self.born.add(id(names))
+        names = self.space(self.arguments(function, given, named))
         bound = binds(node)
         module = function.scope.module
         scope = Scope("function", names, function.scope, module, bound.globals, bound.locals)
@@ -255,15 +253,12 @@ class Calls(Objects):
 
     def collection(self, kind: str, items: Sequence[Value]) -> Collection:
         """Make a list, tuple or set."""
-        made = Collection(kind, self.make(), {"items": tuple(items)}, {"items": ()})
-        self.born.add(id(made.held))
-        return made
+        return Collection(kind, self.make(), self.space({"items": tuple(items)}), {"items": ()})
 
     def mapping(self, keys: Sequence[Value], items: Sequence[Value]) -> Collection:
         """Make a dict."""
-        made = Collection("dict", self.make(), {"items": tuple(items)}, {"items": tuple(keys)})
-        self.born.update((id(made.held), id(made.keys)))
-        return made
+        held, names = self.space({"items": tuple(items)}), self.space({"items": tuple(keys)})
+        return Collection("dict", self.make(), held, names)
 
     def set_items(
         self, of: Collection, items: Sequence[Value], keys: Sequence[Value] | None = None

@@ -21,6 +21,7 @@ from verify.kernel.machine.values import (
     Function,
     Instance,
     Key,
+    Module,
     ModuleValue,
     Names,
     Outside,
@@ -392,11 +393,22 @@ class Expressions(Calls):
                     named[str(literal(one))] = two
             else:
                 named["**"] = self.operate("unpack", value)
-        if self.wrote is not None:
-            self.wrote(function, given)
+        if given and _last(self.pick(function)) in effects.PATCHING:
+            self._patched([self.pick(value) for value in given])
         return self.call(function, given, named)
 
-    wrote: Callable[[Value, list[Value]], None] | None = None
+    def _patched(self, given: list[Value]) -> None:
+        """Note the module's name that a patch replaces: by its path, or of a module."""
+        first, second = given[0], given[1] if len(given) > 1 else NONE
+        if isinstance(first, ModuleValue) and isinstance(second, Constant):
+            self.note_write(first.module, str(second.value))
+        elif isinstance(first, Constant) and isinstance(first.value, str):
+            parts = first.value.split(".")
+            for index in range(len(parts) - 1, 0, -1):
+                known = self.modules.get(".".join(parts[:index]))
+                if isinstance(known, Module):
+                    self.note_write(known, parts[index])
+                    break
 
     # --- comprehensions ---
 
@@ -412,9 +424,7 @@ class Expressions(Calls):
 
     def _rows(self, node: ast.expr, scope: Scope, parts: list[ast.expr]) -> list[list[Value]]:
         generators: list[ast.comprehension] = getattr(node, "generators", [])
-        names: dict[str, Value] = {}
-        self.born.add(id(names))
-        inner = Scope("inner", names, scope, scope.module)
+        inner = Scope("inner", self.space(), scope, scope.module)
 
         def rows(rest: list[ast.comprehension], around: Scope) -> list[list[Value]]:
             if not rest:
@@ -469,6 +479,19 @@ class Expressions(Calls):
     def _on_dictcomp(self, node: ast.DictComp, scope: Scope) -> Value:
         rows = self._rows(node, scope, [node.key, node.value])
         return self.mapping([row[0] for row in rows], [row[1] for row in rows])
+
+
+def _last(function: Value) -> str:
+    """Give the last name of what is called, whatever it is."""
+    if isinstance(function, Bound):
+        function = function.method
+    if isinstance(function, Outside):
+        return function.name.rpartition(".")[2]
+    if isinstance(function, Product):
+        return function.maker.rpartition(".")[2]
+    how = function.how if isinstance(function, Unknown) else ()
+    last = how[-1] if isinstance(how, tuple) and how else ""
+    return last if isinstance(last, str) else ""
 
 
 def _small(one: object, two: object) -> bool:

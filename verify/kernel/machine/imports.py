@@ -54,7 +54,8 @@ class Imports(State):
         self.last = ("", 0)  # where an exception left a module
         self.openings: dict[Opening, None] = {}
         self.stack: list[Function] = []  # the functions of the tree that are running
-        self.written: dict[tuple[str, str], tuple[str, int]] = {}  # names of modules, and where
+        # who writes which module's name from outside of its top level, and where
+        self.written: dict[tuple[Hashable, str, str], tuple[str, int]] = {}
         self.reads: Callable[[Module, str], None] | None = None
 
     # --- what the language above does ---
@@ -93,8 +94,7 @@ class Imports(State):
             if head:
                 raise Raised("ModuleNotFoundError", name)
             return self.load_outside(name)
-        module = Module(name, found.path, found.kind, found.folders)
-        self.born.add(id(module.names))
+        module = Module(name, found.path, found.kind, found.folders, self.space())
         self.put(self.modules, name, module)
         if found.path:
             try:
@@ -286,9 +286,13 @@ class Imports(State):
         """Bind a module's name from somewhere else than its own top level."""
         where = self.homes.get(home(module, name), ("written", name))
         self.put(module.names, name, value)
-        self.written.setdefault((module.name, name), self.at[-1])
+        self.note_write(module, name)
         self.event("write", where, key(value))
         self.changes[where].add(self.site)
+
+    def note_write(self, module: Module, name: str) -> None:
+        """Note that the present statement or body writes a module's name."""
+        self.written.setdefault((self.site, module.name, name), self.at[-1])
 
     def look_up(self, name: str, scope: Scope) -> Value:
         """Give what a name is bound to, by Python's rules."""

@@ -88,7 +88,7 @@ class State:
         self.site: Hashable = None
         self.counts: dict[Hashable, int] = defaultdict(int)
         self.at: list[tuple[str, int]] = [("", 0)]
-        self.born: set[int] = set()
+        self._born: dict[int, tuple[int, dict[str, Any]]] = {}  # spaces, in the order they came
         self.sees: dict[Key, set[Hashable]] = defaultdict(set)  # what is read, by which statement
         self.changes: dict[Key, set[Hashable]] = defaultdict(set)  # what is changed, by which
 
@@ -104,6 +104,12 @@ class State:
         if name in space:
             self.log.append((space, name, space[name]))
             del space[name]
+
+    def space(self, names: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Make a space of names."""
+        made = {} if names is None else names
+        self._born[id(made)] = len(self._born), made
+        return made
 
     def undo(self, mark: int) -> None:
         """Take back all changes since the log had some length."""
@@ -153,7 +159,7 @@ class State:
         if self.probing:
             action()
             return
-        outer, asked_before = self.answers, self._asked
+        outer, asked_before, born = self.answers, self._asked, len(self._born)
         done = self._explore(action, outer)
         self.answers, self._asked = outer, asked_before
         failed = [path for path in done if path.failure]
@@ -169,7 +175,7 @@ class State:
         else:
             for path in failed:
                 self._die(path)
-            self._join([path for path in done if not path.failure])
+            self._join([path for path in done if not path.failure], born)
 
     def _explore(self, action: Callable[[], None], outer: Answers) -> list[_Path]:
         """Run all paths and take each back. Gives none where there are too many."""
@@ -234,19 +240,8 @@ class State:
             [(symbol, answer)] = answers.items()
             self.given[symbol] = not answer
 
-    def _join(self, done: list[_Path]) -> None:
-        traces = [[event.what for event in path.trace] for path in done]
-        if all(trace == traces[0] for trace in traces):
-            self.trace += done[0].trace
-        else:
-            told = [
-                (frozenset(path.answers.items()), tuple(trace))
-                for path, trace in zip(done, traces, strict=True)
-                if trace
-            ]
-            first = next(path.trace[0] for path in done if path.trace)
-            what = ("paths", frozenset(told))
-            self.trace.append(Event(what, first.path, first.line))
+    def _join(self, done: list[_Path], born: int) -> None:
+        self._join_traces(done)
         places = {where: change[:2] for path in done for where, change in path.changes.items()}
         for where, (space, name) in places.items():
             old = space.get(name, _ABSENT)
@@ -254,9 +249,24 @@ class State:
                 path.changes[where][2] if where in path.changes else old for path in done
             ]
             owners = [index for index, path in enumerate(done) if where in path.changes]
-            if id(space) in self.born and len(owners) < len(done):
+            if self._born.get(id(space), (-1,))[0] >= born and len(owners) < len(done):
                 values = [values[owners[0]]] * len(done)  # it exists on these paths only
             self._set(space, name, self._merged(values, [path.answers for path in done]))
+
+    def _join_traces(self, done: list[_Path]) -> None:
+        self.trace += [event for event in done[0].trace if event.what[0] == "outside import"]
+        acting = [[e for e in path.trace if e.what[0] != "outside import"] for path in done]
+        traces = [tuple(event.what for event in events) for events in acting]
+        if all(trace == traces[0] for trace in traces):
+            self.trace += acting[0]
+            return
+        told = frozenset(
+            (frozenset(path.answers.items()), trace)
+            for path, trace in zip(done, traces, strict=True)
+            if trace
+        )
+        first = next(events[0] for events in acting if events)
+        self.trace.append(Event(("paths", told), first.path, first.line))
 
     def _merged(self, values: list[Any], answers: list[Answers]) -> Any:
         first = values[0]

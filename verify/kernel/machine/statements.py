@@ -59,7 +59,7 @@ class Machine(Expressions):
     def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
         super().__init__(tree, sites, folders)
         self.definitions: dict[Made, Definition] = {}
-        self.patched: dict[str, tuple[Module, str]] = {}
+        self.guards: dict[tuple[str, int], ast.expr] = {}  # conditions that act
 
     # --- blocks ---
 
@@ -251,7 +251,10 @@ class Machine(Expressions):
     # --- conditions and loops ---
 
     def _do_if(self, node: ast.If, scope: Scope) -> None:
+        events = len(self.trace)
         test = self.pick(self.value(node.test, scope))
+        if len(self.trace) > events:
+            self.guards[scope.module.path, node.lineno] = node.test
         if self.probing and not isinstance(test, Constant):
             self.truth_of_unknown(test)
             self.each_way(scope, node.body, node.orelse)
@@ -466,9 +469,7 @@ class Machine(Expressions):
         for arg, optional in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
             if optional is not None:
                 defaults[arg.arg] = self.value(optional, scope)
-        attributes: dict[str, Value] = {}
-        self.born.add(id(attributes))
-        return Function(self._named(node), node, scope, defaults, attributes)
+        return Function(self._named(node), node, scope, defaults, self.space())
 
     def _named(self, node: ast.AST) -> Made:
         """Name a definition: its statement, and the how-manyth of that name it makes."""
@@ -506,8 +507,7 @@ class Machine(Expressions):
         meta = words.pop("metaclass", None)
         meta = self.pick(meta) if meta is not None else None
         plain = isinstance(meta, Outside) and meta.name in effects.METACLASSES
-        attributes: dict[str, Value] = {}
-        self.born.add(id(attributes))
+        attributes = self.space()
         own = Scope("class", attributes, scope, scope.module, binds(node).globals)
         hooked = meta is not None and not plain
         made = Class(self._named(node), node.name, bases, attributes, hooked, node, own)

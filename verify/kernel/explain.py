@@ -1,0 +1,118 @@
+"""Edits that a move entails, derived again: a name spelled otherwise that means the same.
+
+A statement that was edited is explained if every place that differs is a name or a chain of
+attributes that leads to the same thing, a patch's target that follows its reader, or the text of an
+annotation. Whatever else differs is text.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+
+from verify.kernel.both import Both
+from verify.kernel.conserve import symbol
+from verify.kernel.effects import PATCHING
+from verify.kernel.machine import Machine
+from verify.kernel.machine.values import Made
+from verify.kernel.pairing import Edit
+from verify.kernel.verdict import EXPLAINED, TEXT
+
+Parts = tuple[str, ...]
+
+
+class Edits:
+    """The edits, and what the runs say of them."""
+
+    def __init__(self, both: Both) -> None:
+        self.both = both
+        self._same: dict[Hashable, set[tuple[Parts, Parts]]] = defaultdict(set)
+        self._ran: set[str] = set()
+        self._written: set[str] = set()
+
+    def same(self, name: Made, one: Parts, two: Parts) -> None:
+        """Note that two spellings in a definition mean the same."""
+        if one != two:
+            site = name[0][1] if isinstance(name[0], tuple) else None
+            self._same[site].add((one, two))
+
+    def note(self, one: Machine, two: Machine) -> None:
+        """Note which statements both sides have run, and what is patched."""
+        self._ran |= one.ran.keys() & two.ran.keys()
+        self._written |= {f"{module}.{name}" for _, module, name in two.written}
+
+    def report(self) -> None:
+        """Report each edit as explained or as text."""
+        for edit in self.both.pairing.edits:
+            node = self.both.statement(self.both.target, edit.target).node
+            place = self.both.place(self.both.target, edit.target)
+            if all(self._explained(edit, node, one, two) for one, two in edit.differences):
+                why = "what it names is spelled otherwise and means the same"
+                self.both.found.say(EXPLAINED, symbol(node), why, place)
+            else:
+                self.both.found.say(TEXT, symbol(node), "this statement was edited", place)
+
+    def _explained(
+        self, edit: Edit, node: ast.stmt, one: ast.AST | None, two: ast.AST | None
+    ) -> bool:
+        if one is None or two is None:
+            return False
+        if _exports(node) and isinstance(one, ast.List) and isinstance(two, ast.List):
+            return True
+        ours, theirs = _chain(one), _chain(two)
+        if ours and theirs:
+            if (ours, theirs) in self._same[edit.base]:
+                return True
+            return repr(edit.base) in self._ran and _at_top(node, two)
+        if _is_text(one) and _is_text(two):
+            return _patches(node, two) and getattr(two, "value", "") in self._written
+        return False
+
+
+def _exports(node: ast.stmt) -> bool:
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    return isinstance(target, ast.Name) and target.id == "__all__"
+
+
+def _chain(node: ast.AST) -> Parts:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else ()
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _at_top(node: ast.stmt, part: ast.AST) -> bool:
+    """Tell whether a part of a statement is evaluated when the statement runs."""
+    return any(part is inner for inner in _evaluated(node))
+
+
+def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        spec = node.args
+        inner = [*spec.defaults, *spec.kw_defaults, *getattr(node, "decorator_list", ())]
+        inner += [arg.annotation for arg in ast.walk(spec) if isinstance(arg, ast.arg)]
+        inner.append(getattr(node, "returns", None))
+        for part in inner:
+            if part is not None:
+                yield from _evaluated(part)
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _evaluated(child)
+
+
+def _patches(node: ast.stmt, text: ast.AST) -> bool:
+    """Tell whether a text is the target of a patch."""
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and call.args and call.args[0] is text:
+            parts = _chain(call.func)
+            if parts and parts[-1] in PATCHING:
+                return True
+    return False
+

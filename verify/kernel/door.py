@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from verify.kernel import conserve, judging
+from verify.kernel import conserve, files, judging
 from verify.kernel.both import Both
 from verify.kernel.source import OpaqueError, decode, is_python
 from verify.kernel.verdict import NOT_READ, OPEN, Certificate, Findings, Place
@@ -55,6 +55,7 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
     try:
         conserve.check(both)
         judging.judge(both)
+        files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
     except RecursionError:
         both.found.say(OPEN, min(python, default=""), "a statement nests too deeply")
     return both.found.certificate()
@@ -62,6 +63,10 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
 
 def _regular(files: Files) -> dict[str, bytes]:
     return {path: data for path, (data, mode) in files.items() if mode in REGULAR}
+
+
+def _mode(files: Files, path: str) -> int | None:
+    return files[path][1] if path in files else None
 
 
 def _unread(

@@ -29,13 +29,16 @@ class Entry:
         return self.path if self.script else self.name
 
 
-def entries(base: Tree, target: Tree, changed: Iterable[str]) -> list[Entry]:
-    """List the entries from which a change can be reached."""
-    changed = list(changed)
-    near = reaching(base, changed) | {p for p in reaching(target, changed) if p in base.files}
-    near |= {path for path in _scripts(base)}
+def near(tree: Tree, changed: Iterable[str]) -> set[str]:
+    """List the files from which a change can be reached."""
+    return reaching(tree, changed)
+
+
+def entries(base: Tree, target: Tree, reached: Iterable[str]) -> list[Entry]:
+    """List the files from which something can start, of those that reach a change."""
+    wanted = {path for path in reached if path in base.files} | set(_scripts(base))
     found = []
-    for path in sorted(near):
+    for path in sorted(wanted):
         twin = became(path, target)
         if twin is None:
             continue

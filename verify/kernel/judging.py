@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from verify.kernel import strings, tests
 from verify.kernel.bodies import Bodies, Reference
 from verify.kernel.both import Both
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries
+from verify.kernel.entries import Arrival, arrivals, entries, near
 from verify.kernel.explain import Edits
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine.values import Class, Function, Made
@@ -40,13 +41,17 @@ class Judge:
 
     def run(self) -> None:
         """Judge all entries."""
-        for entry in entries(self.both.base, self.both.target, self.both.changed):
+        self.runs.near = near(self.both.base, self.both.changed)
+        self.runs.near |= near(self.both.target, self.both.changed)
+        for entry in entries(self.both.base, self.both.target, self.runs.near):
             one, two = self.runs.pair(entry)
             done = Comparison(self.both, entry, one, two, self.gains).run()
             self.observed.entry(str(entry), one.machine, two.machine, done=done)
             self._read(one, two)
         for arrival in arrivals(self.both):
             self._arrival(arrival)
+        tests.check(self.both, self.runs)
+        strings.check(self.both)
         self.writes.report()
         self.lookups.report()
         self.observed.report()

@@ -37,7 +37,8 @@ class Runs:
 
     both: Both
     ran: int = 0  # modules
-    seen: set[str] = field(default_factory=set)
+    near: set[str] = field(default_factory=set)  # files from which the change can be reached
+    _modules: dict[tuple[str, str], Module | None] = field(default_factory=dict)
 
     def start(self, tree: Tree, path: str, name: str, *, script: bool) -> Run:
         """Import one entry into an empty machine."""
@@ -51,7 +52,16 @@ class Runs:
         else:
             self._follow(run, lambda: machine.load(name))
         self.ran += len(machine.modules)
+        module = machine.modules.get("__main__" if script else name)
+        if not script and run.ended == DONE and isinstance(module, Module):
+            self._modules.setdefault((tree.side, path), module)
         return run
+
+    def module(self, tree: Tree, path: str) -> Module | None:
+        """Give a module as it is when it is what starts, if that run gets to its end."""
+        if (tree.side, path) not in self._modules:
+            self.start(tree, path, name_of(tree, path), script=False)
+        return self._modules.setdefault((tree.side, path), None)
 
     def together(self, arrival: Arrival) -> tuple[Run, Run]:
         """Load where code comes from and, in the target, where it arrives."""

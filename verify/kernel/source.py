@@ -183,10 +183,8 @@ def parse(path: str, data: bytes) -> Source:
 
 
 def _syntax(text: str) -> ast.Module:
-    if sum(map(text.count, _NESTING)) > MOST_OPERATORS:  # cheap, and rarely true
-        for part in re.split("[,;:]", text):
-            if len(_OPERATORS.findall(part)) > MOST_OPERATORS:
-                raise OpaqueError(1, "an expression nests too deeply")
+    if sum(map(text.count, _NESTING)) > MOST_OPERATORS and _nests(text):
+        raise OpaqueError(1, "an expression nests too deeply")
     try:
         return ast.parse(text)
     except SyntaxError as error:
@@ -195,6 +193,26 @@ def _syntax(text: str) -> ast.Module:
         raise OpaqueError(1, "an expression nests too deeply") from None
     except ValueError as error:
         raise OpaqueError(1, f"it does not parse: {error}") from None
+
+
+def _nests(text: str) -> bool:
+    """Tell whether an expression has so many operators that a parser may overflow its stack."""
+    for part in re.split("[,;:]", text):
+        if len(_OPERATORS.findall(part)) > MOST_OPERATORS:
+            break
+    else:
+        return False
+    here = 0
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.string in (",", ";", ":") or token.type == tokenize.NEWLINE:
+                here = 0
+            here += token.string in _NESTING
+            if here > MOST_OPERATORS:
+                return True
+    except (tokenize.TokenError, SyntaxError, IndexError):
+        return True
+    return False
 
 
 def _deal(source: Source) -> list[Comment]:

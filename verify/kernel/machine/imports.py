@@ -50,6 +50,7 @@ class Imports(State):
         self.versions: dict[str, Value] = {}  # how often outside state was written
         self.homes: dict[str, tuple[Hashable, ...]] = {}  # which statement binds a module's name
         self.ran: dict[str, Hashable] = {}  # statements that were run
+        self.only_imports = 0  # how many of the `try` around what runs hold imports alone
         self.acted: dict[str, bool] = {}  # statements that did more than bind names
         self.last = ("", 0)  # where an exception left a module
         self.openings: dict[Opening, None] = {}
@@ -119,6 +120,8 @@ class Imports(State):
         if name in self.outside:
             return Outside(name)
         top = name.partition(".")[0]
+        if self.probing and self.tries > self.only_imports:
+            self.event("may be missing", name)
         if top in STANDARD:
             self.put(self.outside, name, Outside(name))
             return Outside(name)

@@ -11,7 +11,7 @@ from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.expressions import Expressions, builtin_error
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import identity
-from verify.kernel.machine.scopes import INNER, Scope, binds, parameters
+from verify.kernel.machine.scopes import Scope, binds, parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
     NONE,
@@ -31,7 +31,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.source import DEFINITIONS
+from verify.kernel.source import imports_only
 from verify.kernel.tree import Tree
 
 MOST_TURNS = 20  # of a `while` whose condition is known
@@ -377,20 +377,14 @@ class Machine(Expressions):
 
     def _guarded(self, node: ast.Try, scope: Scope) -> None:
         before = len(self.trace)
-        self.tries += bool(node.handlers)
         try:
-            self.block(node.body, scope)
+            self._tried(node, scope)
         except Raised as error:
-            self.tries -= bool(node.handlers)
             for handler in node.handlers:
                 if self._catches(handler, error, scope):
                     self._handle(handler, error.error, scope)
                     return
             raise
-        except BaseException:
-            self.tries -= bool(node.handlers)
-            raise
-        self.tries -= bool(node.handlers)
         if self.probing:
             self.each_way(scope, *(handler.body for handler in node.handlers), node.orelse)
             return
@@ -398,6 +392,17 @@ class Machine(Expressions):
         if acted and self._may_raise(node, scope):
             return
         self.block(node.orelse, scope)
+
+    def _tried(self, node: ast.Try, scope: Scope) -> None:
+        """Run what a `try` guards."""
+        caught, alone = bool(node.handlers), bool(node.handlers) and imports_only(node)
+        self.tries += caught
+        self.only_imports += alone
+        try:
+            self.block(node.body, scope)
+        finally:
+            self.tries -= caught
+            self.only_imports -= alone
 
     def _may_raise(self, node: ast.Try, scope: Scope) -> bool:
         """Follow the path on which what acted in a `try` raised, once into each handler."""

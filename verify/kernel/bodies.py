@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from verify.kernel import doctests
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.scopes import INNER, Scope, binds, own_names, parameters
@@ -61,6 +62,9 @@ def references(node: ast.AST) -> tuple[Reference, ...]:
     """List the references to names of the module, or beyond, that a function or class makes."""
     found: list[Reference] = []
     _collect(node, frozenset(), found, note=False, top=True)
+    tested = doctests.examples(node)
+    for example in tested.body if tested else ():
+        _collect(example, doctests.bound(tested) if tested else frozenset(), found, note=False)
     return tuple(found)
 
 

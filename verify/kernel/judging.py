@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from verify.kernel import strings, tests
+from verify.kernel import doctests, strings, tests
 from verify.kernel.bodies import Bodies, Reference
 from verify.kernel.both import Both
 from verify.kernel.copies import Copies
@@ -51,6 +51,7 @@ class Judge:
         for arrival in arrivals(self.both):
             self._arrival(arrival)
         tests.check(self.both, self.runs)
+        doctests.check(self.both)
         strings.check(self.both)
         self.writes.report()
         self.lookups.report()

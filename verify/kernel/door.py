@@ -8,6 +8,8 @@ from typing import Protocol
 
 from verify.kernel import conserve, files, judging
 from verify.kernel.both import Both
+from verify.kernel.comments import Comments
+from verify.kernel.needs import Imports
 from verify.kernel.source import OpaqueError, decode, is_python
 from verify.kernel.verdict import NOT_READ, OPEN, Certificate, Findings, Place
 from verify.kernel.tree import Parsed
@@ -54,6 +56,8 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
     both = Both.of(ours, theirs, python)
     try:
         conserve.check(both)
+        Comments(both).check()
+        Imports(both).check()
         judging.judge(both)
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
     except RecursionError:

@@ -31,7 +31,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.source import DEFINITIONS, imports_only, stored
+from verify.kernel.source import DEFINITIONS, IMPORTS, imports_only, stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +160,19 @@ def _chain(node: ast.AST) -> tuple[ast.Name, tuple[str, ...]] | None:
     return node, (node.id, *reversed(parts))
 
 
+Resolved = list[tuple[Reference, Hashable]]
+
+
+def _spelled(statement: ast.stmt, scope: Scope) -> None:
+    """Bind what an import that fails would bring, by how it is spelled."""
+    for node in ast.walk(statement):
+        if isinstance(node, IMPORTS):
+            source = f"{node.level}{node.module}" if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                scope.names[name] = Unknown(("import", source, alias.name))
+
+
 class Bodies:
     """Reads the bodies of one side."""
 
@@ -168,7 +181,7 @@ class Bodies:
 
     def resolve(
         self, made: Function | Class, reads: set[tuple[str, str]]
-    ) -> list[tuple[Reference, Hashable]]:
+    ) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""
         self.machine.reads = lambda module, name: reads.add((module.name, name))
         known: dict[tuple[str, ...], Hashable] = {}
@@ -194,10 +207,31 @@ class Bodies:
         for statement in own_imports(made.node):
             with suppress(Raised, TooMuchError):
                 machine.paths(lambda statement=statement: machine.run(statement, scope))
+                continue
+            _spelled(statement, scope)
         machine.at.pop()
         machine.probing = True
         del machine.trace[trace:]
         return scope
+
+    def top(self, path: str, index: int, reads: set[tuple[str, str]]) -> Resolved | None:
+        """Resolve a top-level statement as a whole, in its module as it is now."""
+        module = next(
+            (m for m in self.machine.modules.values() if getattr(m, "path", "") == path), None
+        )
+        if module is None or module.scope is None:
+            return None
+        node = self.machine.tree.source(path).statements[index].node
+        self.machine.reads = lambda module, name: reads.add((module.name, name))
+        known: dict[tuple[str, ...], Hashable] = {}
+        found = []
+        with self._quietly():
+            for reference in references(node):
+                if reference.parts not in known:
+                    known[reference.parts] = self._meaning(reference.parts, module.scope)
+                found.append((reference, known[reference.parts]))
+        self.machine.reads = None
+        return found
 
     def _meaning(self, parts: tuple[str, ...], scope: Scope) -> Hashable:
         machine = self.machine

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 
 from verify.kernel.both import Both
 from verify.kernel.pairing import At
-from verify.kernel.source import DEFINITIONS, is_docstring
+from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import TEXT, Moved
 
@@ -19,6 +21,11 @@ def check(both: Both) -> None:
     for at in both.pairing.new:
         if not _header(both, both.target, at) and not _exports(both, at):
             _say(both, both.target, at, "is new")
+    for at in both.pairing.new:
+        if _exports(both, at):
+            exported(both, at)
+    _twice(both)
+    _spelled(both)
     for base, target in both.pairing.moved():
         both.found.moved.append(_moved(both, base, target))
     for target in sorted(both.pairing.copies):
@@ -36,6 +43,69 @@ def _exports(both: Both, at: At) -> bool:
     node = both.statement(both.target, at).node
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     return isinstance(target, ast.Name) and target.id == "__all__"
+
+
+def exported(both: Both, at: At) -> bool:
+    """Report names in an `__all__` that its module does not have. Tells whether all is well."""
+    node = both.statement(both.target, at).node
+    value = node.value if isinstance(node, ast.Assign) else None
+    if not isinstance(value, (ast.List, ast.Tuple)):
+        _say(both, both.target, at, "is new")
+        return False
+    source = both.target.source(at[0])
+    bound = {name for statement in source.tree.body for name in stored(statement)}
+    folder = at[0].removesuffix("/__init__.py")
+    for item in value.elts:
+        name = item.value if isinstance(item, ast.Constant) else None
+        inner = f"{folder}/{name}.py" in both.target.files or f"{folder}/{name}" in both.target.folders
+        if name not in bound and "*" not in bound and not inner:
+            place = both.place(both.target, at)
+            both.found.say(TEXT, "__all__", f"it names {name}, which is not there", place)
+            return False
+    return True
+
+
+def _twice(both: Both) -> None:
+    """A statement may stand twice in two files, never in one."""
+    seen = {(at[0], base) for at, base in both.pairing.base_of.items() if at not in both.pairing.copies}
+    for at in sorted(both.pairing.copies):
+        where = at[0], both.pairing.base_of[at]
+        if where in seen or not _needed(both, at):
+            _say(both, both.target, at, "stands twice")
+        seen.add(where)
+
+
+def _needed(both: Both, at: At) -> bool:
+    """Tell whether code that came along uses what a copy binds."""
+    names = set(stored(both.statement(both.target, at).node))
+    return any(
+        name.id in names
+        for target, base in both.pairing.base_of.items()
+        if target[0] == at[0] and target != at
+        for name in ast.walk(both.statement(both.target, target).node)
+        if isinstance(name, ast.Name)
+    )
+
+
+def _spelled(both: Both) -> None:
+    """Numbers and texts keep their spelling, even where they mean the same."""
+    edited = {edit.target for edit in both.pairing.edits}
+    for at, base in both.pairing.base_of.items():
+        one, two = both.statement(both.base, base), both.statement(both.target, at)
+        if one.text != two.text and at not in edited and literals(one.text) != literals(two.text):
+            _say(both, both.target, at, "spells a number or a text otherwise")
+
+
+def literals(text: str) -> list[str]:
+    """List the numbers and texts of some source, as they are spelled."""
+    found = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type in (tokenize.NUMBER, tokenize.STRING):
+                found.append(token.string)
+    except (tokenize.TokenError, SyntaxError, IndexError):
+        pass
+    return found
 
 
 def _say(both: Both, tree: Tree, at: At, what: str) -> None:

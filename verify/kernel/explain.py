@@ -12,11 +12,13 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
 from verify.kernel.both import Both
-from verify.kernel.conserve import symbol
+from verify.kernel.conserve import exported, symbol
 from verify.kernel.effects import PATCHING
 from verify.kernel.machine import Machine
 from verify.kernel.machine.values import Made
+from verify.kernel.needs import file_of, rows
 from verify.kernel.pairing import Edit
+from verify.kernel.source import stored
 from verify.kernel.verdict import EXPLAINED, TEXT
 
 Parts = tuple[str, ...]
@@ -58,16 +60,46 @@ class Edits:
     ) -> bool:
         if one is None or two is None:
             return False
-        if _exports(node) and isinstance(one, ast.List) and isinstance(two, ast.List):
-            return True
+        if _exports(node):
+            return self._exported(edit, node)
         ours, theirs = _chain(one), _chain(two)
         if ours and theirs:
             if (ours, theirs) in self._same[edit.base]:
-                return True
-            return repr(edit.base) in self._ran and _at_top(node, two)
+                return self._imported(edit.target[0], theirs)
+            ran = repr(edit.base) in self._ran and _at_top(node, two)
+            return ran and self._imported(edit.target[0], theirs)
         if _is_text(one) and _is_text(two):
             return _patches(node, two) and getattr(two, "value", "") in self._written
         return False
+
+    def _exported(self, edit: Edit, node: ast.stmt) -> bool:
+        """Tell whether an `__all__` changed as the names of its module did."""
+        if not exported(self.both, edit.target):
+            return False
+        before = _listed(self.both.statement(self.both.base, edit.base).node)
+        source = self.both.target.source(edit.target[0])
+        bound = {name for statement in source.tree.body for name in stored(statement)}
+        return not (before - _listed(node)) & bound
+
+    def _imported(self, path: str, parts: Parts) -> bool:
+        """Tell whether a file imports the module that a chain goes through."""
+        source = self.both.target.source(path)
+        plain = [row for row, _ in rows(self.both.target, source) if row.name == parts[0]]
+        if not plain or any(row.member is not None or row.name == "*" for row in plain):
+            return True
+        modules = {row.module for row in plain}
+        if any(row.module.partition(".")[0] != parts[0] for row in plain):
+            return True  # `import a.b as c`
+        for end in range(len(parts) - 1, 0, -1):
+            name = ".".join(parts[:end])
+            if file_of(self.both.target, name):
+                return any(m == name or m.startswith(f"{name}.") for m in modules)
+        return True
+
+
+def _listed(node: ast.stmt) -> set[object]:
+    value = getattr(node, "value", None)
+    return {item.value for item in getattr(value, "elts", ()) if isinstance(item, ast.Constant)}
 
 
 def _exports(node: ast.stmt) -> bool:
@@ -97,14 +129,13 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         spec = node.args
         inner = [*spec.defaults, *spec.kw_defaults, *getattr(node, "decorator_list", ())]
-        inner += [arg.annotation for arg in ast.walk(spec) if isinstance(arg, ast.arg)]
-        inner.append(getattr(node, "returns", None))
         for part in inner:
             if part is not None:
                 yield from _evaluated(part)
         return
     for child in ast.iter_child_nodes(node):
-        yield from _evaluated(child)
+        if child is not getattr(node, "annotation", None):
+            yield from _evaluated(child)
 
 
 def _patches(node: ast.stmt, text: ast.AST) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import ast
 
 from verify.kernel import doctests, strings, tests
-from verify.kernel.bodies import Bodies, Reference
+from verify.kernel.bodies import Bodies, Resolved
 from verify.kernel.both import Both
+from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
 from verify.kernel.entries import Arrival, arrivals, entries, near
 from verify.kernel.explain import Edits
@@ -14,11 +15,10 @@ from verify.kernel.lookups import Lookups
 from verify.kernel.machine.values import Class, Function, Made
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
+from verify.kernel.source import DEFINITIONS
 from verify.kernel.traces import Comparison, Gains
 from verify.kernel.verdict import BREAKS, Place
 from verify.kernel.writes import Writes
-
-Resolved = list[tuple[Reference, Hashable]]
 
 
 def judge(both: Both) -> None:
@@ -84,6 +84,19 @@ class Judge:
         for name in sorted(shared, key=repr):
             a, b = one.machine.definitions[name].value, two.machine.definitions[name].value
             self._definition(name, (ours, a), (theirs, b))
+        self._tops(ours, theirs)
+
+    def _tops(self, ours: Bodies, theirs: Bodies) -> None:
+        """Compare what compound statements refer to, whatever branch the runs take."""
+        for target, base in self.both.pairing.base_of.items():
+            node = self.both.statement(self.both.target, target).node
+            if isinstance(node, (*DEFINITIONS, ast.Assign, ast.Expr)):
+                continue
+            first = ours.top(*base, set())
+            second = theirs.top(*target, set())
+            if first is not None and second is not None:
+                name = (("top", base, ""), 0)
+                self._compare(name, symbol(node), target[0], first, second)
 
     def _definition(
         self,
@@ -110,7 +123,11 @@ class Judge:
         self, name: Made, first: Resolved, second: Resolved, b: Function | Class
     ) -> None:
         title = getattr(b.node, "name", "lambda")
-        path = b.scope.module.path
+        self._compare(name, title, b.scope.module.path, first, second)
+
+    def _compare(
+        self, name: Made, title: str, path: str, first: Resolved, second: Resolved
+    ) -> None:
         if len(first) != len(second):
             first, second = _aligned(first, second), _aligned(second, first)
         for (one, means), (two, now) in zip(first, second, strict=False):

@@ -50,6 +50,10 @@ class Imports:
             for name in stored(both.statement(both.base, base).node)
         }
 
+        self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
+        self._plain = {row.plain for found in self._rows.values() for row, _ in found}
+        self._guards = {g for found in self._rows.values() for row, _ in found for g in row.guards}
+
     def check(self) -> None:
         """Report imports that nothing entails."""
         for source in self.both.sources(self.both.target):
@@ -60,48 +64,72 @@ class Imports:
 
     def _come(self, source: Source) -> None:
         path = source.path
-        known: Counter[Row] = Counter()
-        before: set[str] = set()
-        used_before: set[str] = set()
-        if path in self.both.base.files:
-            old = self.both.base.source(path)
-            known = Counter(row for row, _ in rows(self.both.base, old))
-            before = {name for node in old.tree.body for name in stored(node)}
-            used_before = used(old)
+        known = Counter(row for row, _ in self._rows.get(path, ()))
+        before = self._before(path)
+        here, seen = used(source), Counter[Row]()
+        found = [*rows(self.both.target, source)]
+        names: dict[str, set[tuple[str, str, str | None]]] = {}
+        for row, _ in found:
+            names.setdefault(row.name, set()).add(row.plain)
         plain = {row.plain for row in known}
-        here = used(source)
-        seen: Counter[Row] = Counter()
-        for row, line in rows(self.both.target, source):
+        for row, line in found:
             seen[row] += 1
             if seen[row] <= known[row]:
                 continue
-            why = self._unneeded(row, path, here, before, used_before, seen)
-            if row.plain in plain and not why:
-                why = "stands under another guard, or twice" if row.name in used_before else ""
+            place = Place(path, line, TARGET)
+            why = self._unneeded(row, path, here, before) or self._unknown(row)
+            if seen[row] > 1 or (row.plain in plain and row.name not in self._left_of(path)):
+                why = why or "stands twice, or under another guard"
+            elif any(g not in self._guards for g in row.guards):
+                why = why or "stands under a guard that is new"
+            elif not row.guards and len(_apart(names[row.name])) > 1:
+                why = why or "binds a name that another import binds"
             if why:
-                self._say(TEXT, row, f"this import {why}", Place(path, line, TARGET))
+                self._say(TEXT, row, f"this import {why}", place)
             else:
-                self._say(EXPLAINED, row, "code here needs this import", Place(path, line))
+                self._say(EXPLAINED, row, "code here needs this import", place)
 
-    def _unneeded(
-        self,
-        row: Row,
-        path: str,
-        here: set[str],
-        before: set[str],
-        used_before: set[str],
-        seen: Counter[Row],
-    ) -> str:
-        if seen[row] > 1:
-            return "stands twice"
+    def _before(self, path: str) -> set[str]:
+        """Give the names that a file had, or the module that a package was."""
+        for old in (path, path.replace("/__init__.py", ".py")):
+            if old in self.both.base.files:
+                body = self.both.base.source(old).tree.body
+                return {name for node in body for name in stored(node)}
+        return set()
+
+    def _left_of(self, path: str) -> set[str]:
+        if path not in self.both.base.files:
+            return set()
+        return self._left(self.both.base.source(path))
+
+    def _unneeded(self, row: Row, path: str, here: set[str], before: set[str]) -> str:
         if row.module == "__future__":
             return "" if self._carried(row, path) else "is new"
-        if row.member == "*" or row.name in here:
-            return ""
-        if row.name in before or path not in self.both.base.files and path.endswith("__init__.py"):
-            return ""  # what the file had is still found there
+        if row.member == "*":
+            return "" if self._leads_to_moved(row) else "is new"
+        if row.name in here or row.name in before:
+            return ""  # it is used, or what the file had is still found there
         handed_on = path.endswith("__init__.py") and row.name in self._names
         return "" if handed_on else "is needed by nothing"
+
+    def _unknown(self, row: Row) -> str:
+        """Tell what is wrong with where an import leads, if anything is."""
+        if row.plain in self._plain or row.module == "__future__":
+            return ""
+        tree = self.both.target
+        name = row.module if row.member in (None, "*") else f"{row.module}.{row.member}"
+        if file_of(tree, name):
+            return ""
+        path = file_of(tree, row.module)
+        if path and path.endswith(".py"):
+            bound = {n for node in tree.source(path).tree.body for n in stored(node)}
+            if row.member in bound or "*" in bound:
+                return ""
+        return "leads to what nothing led to before"
+
+    def _leads_to_moved(self, row: Row) -> bool:
+        path = file_of(self.both.target, row.module)
+        return row.plain in self._plain or (path in self.both.changed and bool(path))
 
     def _carried(self, row: Row, path: str) -> bool:
         """Tell whether a new file has what `from __future__` brings where its code comes from."""
@@ -137,7 +165,10 @@ class Imports:
     def _left(self, source: Source) -> set[str]:
         """Give the words of the statements that left a file, or changed in it."""
         found: set[str] = set()
+        kept = {s.text for s in self.both.target.source(source.path).statements}
         for statement in source.statements:
+            if statement.imports_only and statement.text not in kept:
+                found |= _tests(statement.node)
             at = source.path, statement.index
             now = self.both.pairing.becomes.get(at)
             moved = now is None or now[0] != source.path
@@ -149,6 +180,26 @@ class Imports:
     def _say(self, kind: str, row: Row, why: str, place: Place) -> None:
         spelled = f"from {row.module} import {row.member}" if row.member else f"import {row.module}"
         self.both.found.say(kind, spelled, why, place)
+
+
+def _apart(plain: set[tuple[str, str, str | None]]) -> set[tuple[str, str | None]]:
+    """Give what an import binds; `import a.b` and `import a.c` bind the same `a`."""
+    return {
+        (module.partition(".")[0] if member is None and module.startswith(name) else module, member)
+        for name, module, member in plain
+    }
+
+
+def file_of(tree: Tree, name: str) -> str:
+    """Give the file or folder that a dotted name leads to, from the top, `src` or any root."""
+    inner = name.replace(".", "/")
+    for root in ("", "src/", *(f"{r}/" for r in tree.roots if r)):
+        for path in (f"{root}{inner}/__init__.py", f"{root}{inner}.py"):
+            if path in tree.files:
+                return path
+        if f"{root}{inner}" in tree.folders:
+            return f"{root}{inner}"
+    return ""
 
 
 def rows(tree: Tree, source: Source) -> Iterator[tuple[Row, int]]:
@@ -163,9 +214,16 @@ def rows(tree: Tree, source: Source) -> Iterator[tuple[Row, int]]:
                 yield row, node.lineno
         elif isinstance(node, (ast.If, *TRIES, ast.With)):
             for number, block in enumerate(blocks(node)):
-                test = getattr(node, "test", None)
-                said = ast.dump(test) if test is not None else type(node).__name__
+                said = _said(node)
                 todo.extend((inner, (*guards, f"{number} {said}")) for inner in block)
+
+
+def _said(node: ast.stmt) -> str:
+    """Give what a guard depends on, as text."""
+    test = getattr(node, "test", None)
+    caught = [handler.type for handler in getattr(node, "handlers", ())]
+    told = [ast.dump(part) for part in (test, *caught) if part is not None]
+    return f"{type(node).__name__} {told}"
 
 
 def _rows(
@@ -182,6 +240,16 @@ def _rows(
         module = ".".join([*above, *([module] if module else [])])
     for alias in node.names:
         yield Row(alias.asname or alias.name, module, alias.name, guards)
+
+
+def _tests(node: ast.AST) -> set[str]:
+    """Give the names in the conditions of a guard."""
+    return {
+        name.id
+        for inner in ast.walk(node)
+        for name in ast.walk(getattr(inner, "test", None) or ast.Pass())
+        if isinstance(name, ast.Name)
+    }
 
 
 def used(source: Source) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from verify.kernel.source import OpaqueError, Source, is_python, parse
 
@@ -66,6 +67,11 @@ class Tree:
     def python(self) -> list[str]:
         """List the files that are Python by their name or first line."""
         return [path for path, data in self.files.items() if is_python(path, data)]
+
+    @cached_property
+    def roots(self) -> frozenset[str]:
+        """Give the folders above all topmost packages and lone modules."""
+        return frozenset(self.root(path) for path in self.files if path.endswith(".py"))
 
     def find(self, name: str, folders: Iterable[str]) -> Found | None:
         """Look for a module or package as Python does, in the order of the folders."""

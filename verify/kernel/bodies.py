@@ -69,7 +69,13 @@ def references(node: ast.AST) -> tuple[Reference, ...]:
 
 
 def _collect(
-    node: ast.AST, hidden: frozenset[str], found: list[Reference], *, note: bool, top: bool = False
+    node: ast.AST,
+    hidden: frozenset[str],
+    found: list[Reference],
+    *,
+    note: bool,
+    top: bool = False,
+    of: str = "",
 ) -> None:
     """Walk a node in the order of its text; `hidden` are names of the scopes in between."""
     if isinstance(node, (ast.Attribute, ast.Name)):
@@ -77,11 +83,18 @@ def _collect(
         if chain is not None:
             first, parts = chain
             if isinstance(first.ctx, ast.Load) and first.id not in hidden:
-                found.append(Reference(parts, node.lineno, note))
+                found.append(Reference(_mangled(parts, of), node.lineno, note))
             return
     if isinstance(node, ast.stmt) and imports_only(node):
         return
+    if note and isinstance(node, ast.Constant) and isinstance(node.value, str):
+        _collect_text(node, hidden, found)
+        return
+    if isinstance(node, ast.Call) and _names_logger(node):
+        _collect(node.func, hidden, found, note=note)
+        return
     inner = _inside(node, hidden, top=top)
+    of = node.name if isinstance(node, ast.ClassDef) else of
     for name, value in ast.iter_fields(node):
         outer = isinstance(node, DEFINITIONS) and name in _AROUND
         if top and outer:
@@ -89,7 +102,41 @@ def _collect(
         within = note or name in ("annotation", "returns")
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                _collect(child, hidden if outer else inner, found, note=within)
+                _collect(child, hidden if outer else inner, found, note=within, of=of)
+
+
+def _collect_text(node: ast.Constant, hidden: frozenset[str], found: list[Reference]) -> None:
+    """Read an annotation that is a text."""
+    try:
+        inner = ast.parse(str(node.value), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for part in ast.walk(inner):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            part.value = 0  # the text of a `Literal`, or an annotation within: read no further
+    ast.copy_location(inner, node)
+    ast.fix_missing_locations(inner)
+    _collect(inner, hidden, found, note=True)
+
+
+def _mangled(parts: tuple[str, ...], of: str) -> tuple[str, ...]:
+    """Give a chain as Python reads it in a class: names that begin with `__` are the class's."""
+    first = parts[0]
+    if of and first.startswith("__") and not first.endswith("__"):
+        return f"_{of.lstrip('_')}{first}", *parts[1:]
+    return parts
+
+
+def _names_logger(node: ast.Call) -> bool:
+    """Tell whether a call names a logger after its module, as moved code does in its new one."""
+    chain = _chain(node.func)
+    named = len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.Name)
+    return (
+        chain is not None
+        and named
+        and getattr(node.args[0], "id", "") == "__name__"
+        and "logger" in chain[1][-1].lower()
+    )
 
 
 _AROUND = ("decorator_list", "bases", "keywords")

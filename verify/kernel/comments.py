@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 
 from verify.kernel.both import Both
-from verify.kernel.source import Comment, Source, Statement
+from verify.kernel.needs import used
+from verify.kernel.source import Comment, Source, Statement, imports_only, stored
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
 
-_TOOLS = re.compile(r"#\s*(?:noqa|type:\s*ignore|pylint:|isort:|pragma|fmt:|nosec|ruff:)")
+_UNUSED = re.compile(r"#\s*noqa(?::\s*F401\b)?", re.I)  # what a re-export needs
 
 _Numbered = list[tuple[int, int]]  # lines, and which statement it is
 
@@ -32,6 +34,10 @@ class Comments:
             one = self.both.statement(self.both.base, base)
             two = self.both.statement(self.both.target, target)
             self._same(one, two, base[0], target[0])
+        for at in self.both.pairing.new:
+            for comment in self.both.statement(self.both.target, at).comments:
+                if not self._header(self.theirs[at[0]], comment):
+                    self._say(TEXT, comment, "is new", at[0])
         self._imports()
         self._free()
 
@@ -39,7 +45,7 @@ class Comments:
         ours = Counter(comment.text for comment in one.comments)
         theirs = Counter(comment.text for comment in two.comments)
         if ours == theirs:
-            if [c.text for c in one.comments] != [c.text for c in two.comments] or _moved(one, two):
+            if _told(one) != _told(two):
                 self._say(TEXT, two.comments[0], "stands elsewhere in its statement", now)
             return
         for comment in one.comments:
@@ -53,25 +59,22 @@ class Comments:
         ours, theirs = _at_imports(self.ours), _at_imports(self.theirs)
         lost = Counter(c.text for _, c in ours)
         come = Counter(c.text for _, c in theirs)
-        kept = {statement.text for source in self.theirs.values() for statement in source.statements}
+        placed = {(c.text, _at(source, c)) for source, c in theirs}
         for source, comment in ours:
-            if not come[comment.text] and source.path in self.theirs:
-                if not any(comment.text in text for text in kept):
-                    left = self._import_left(source, comment)
-                    self._say(EXPLAINED if left else TEXT, comment, "is gone", source.path, BASE)
+            if source.path in self.theirs and not self._import_left(source, comment):
+                if (comment.text, _at(source, comment)) not in placed:
+                    self._say(TEXT, comment, "is gone", source.path, BASE)
+            elif not come[comment.text]:
+                self._say(EXPLAINED, comment, "is gone with its import", source.path, BASE)
         for source, comment in theirs:
             if not lost[comment.text] and not self._header(source, comment):
-                tool = bool(_TOOLS.match(comment.text)) and self._handed_on(source, comment)
+                tool = bool(_UNUSED.match(comment.text)) and self._handed_on(source, comment)
                 self._say(EXPLAINED if tool else TEXT, comment, "is new", source.path)
 
     def _import_left(self, source: Source, comment: Comment) -> bool:
         """Tell whether the import that a comment stood at is gone."""
-        texts = {s.text for s in self.theirs[source.path].statements}
-        return all(
-            statement.text not in texts
-            for statement in source.statements
-            if statement.first <= comment.line <= statement.last
-        ) and any(s.first <= comment.line <= s.last for s in source.statements)
+        kept = {ast.dump(s.node) for s in self.theirs[source.path].statements if s.imports_only}
+        return _at(source, comment) not in kept
 
     def _handed_on(self, source: Source, comment: Comment) -> bool:
         """Tell whether a comment for tools stands at an import that was not there before."""
@@ -81,6 +84,7 @@ class Comments:
             statement.imports_only
             and statement.first <= comment.line <= statement.last
             and statement.text.replace(comment.text, "").rstrip() not in known
+            and not set(stored(statement.node)) & used(source)
             for statement in source.statements
         )
 
@@ -165,16 +169,22 @@ def _at_imports(sources: dict[str, Source]) -> list[tuple[Source, Comment]]:
     ]
 
 
-def _moved(one: Statement, two: Statement) -> bool:
-    """Tell whether comments that were above, behind or within stand otherwise, text aside."""
-    if one.text == two.text:
-        return [_where(one, c) for c in one.comments] != [_where(two, c) for c in two.comments]
-    return [_side(one, c) for c in one.comments] != [_side(two, c) for c in two.comments]
+def _at(source: Source, comment: Comment) -> str:
+    """Give the import that a comment stands at."""
+    return next(
+        (ast.dump(s.node) for s in source.statements if any(c is comment for c in s.comments)), ""
+    )
 
 
-def _where(statement: Statement, comment: Comment) -> int:
-    return comment.line - statement.first
-
-
-def _side(statement: Statement, comment: Comment) -> tuple[bool, bool, bool]:
-    return comment.line < statement.first, comment.line > statement.last, comment.alone
+def _told(statement: Statement) -> list[tuple[str, int, bool]]:
+    """Give the comments of a statement, each with how many statements begin above it."""
+    starts = sorted(
+        node.lineno
+        for node in ast.walk(statement.node)
+        if isinstance(node, (ast.stmt, ast.ExceptHandler))
+        and not (isinstance(node, ast.stmt) and imports_only(node))
+    )
+    return [
+        (comment.text, bisect_right(starts, comment.line), comment.alone)
+        for comment in statement.comments
+    ]

@@ -10,7 +10,7 @@ from verify.kernel.both import Both
 from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.tree import Tree
-from verify.kernel.verdict import TEXT, Moved
+from verify.kernel.verdict import BREAKS, TEXT, Moved
 
 
 def check(both: Both) -> None:
@@ -21,10 +21,18 @@ def check(both: Both) -> None:
     for at in both.pairing.new:
         if not _header(both, both.target, at) and not _exports(both, at):
             _say(both, both.target, at, "is new")
+    listed: set[str] = set()
     for at in both.pairing.new:
         if _exports(both, at):
+            if at[0] in listed:
+                _say(both, both.target, at, "stands twice")
+            listed.add(at[0])
+            exported(both, at)
+    for at in both.pairing.base_of:
+        if _exports(both, at) and at not in {edit.target for edit in both.pairing.edits}:
             exported(both, at)
     _twice(both)
+    _met(both)
     _spelled(both)
     for base, target in both.pairing.moved():
         both.found.moved.append(_moved(both, base, target))
@@ -58,11 +66,20 @@ def exported(both: Both, at: At) -> bool:
     for item in value.elts:
         name = item.value if isinstance(item, ast.Constant) else None
         inner = f"{folder}/{name}.py" in both.target.files or f"{folder}/{name}" in both.target.folders
-        if name not in bound and "*" not in bound and not inner:
+        defined = name in _had(both, at[0])
+        if name not in bound and "*" not in bound and (defined or not inner):
             place = both.place(both.target, at)
             both.found.say(TEXT, "__all__", f"it names {name}, which is not there", place)
             return False
     return True
+
+
+def _had(both: Both, path: str) -> set[str]:
+    """Give what a file bound before, or the module that its package was."""
+    for old in (path, path.replace("/__init__.py", ".py")):
+        if old in both.base.files:
+            return {name for node in both.base.source(old).tree.body for name in stored(node)}
+    return set()
 
 
 def _twice(both: Both) -> None:
@@ -73,6 +90,20 @@ def _twice(both: Both) -> None:
         if where in seen or not _needed(both, at):
             _say(both, both.target, at, "stands twice")
         seen.add(where)
+
+
+def _met(both: Both) -> None:
+    """Definitions of one name that stood in different files may not meet in one."""
+    seen: dict[tuple[str, str], tuple[At, At]] = {}
+    for at, base in sorted(both.pairing.base_of.items()):
+        node = both.statement(both.target, at).node
+        if not isinstance(node, (*DEFINITIONS, ast.Assign, ast.AnnAssign)):
+            continue
+        for name in stored(node):
+            other = seen.setdefault((at[0], name), (at, base))
+            if other[1][0] != base[0]:
+                place = both.place(both.target, at)
+                both.found.say(BREAKS, name, "two definitions of this name meet here", place)
 
 
 def _needed(both: Both, at: At) -> bool:
@@ -92,16 +123,21 @@ def _spelled(both: Both) -> None:
     edited = {edit.target for edit in both.pairing.edits}
     for at, base in both.pairing.base_of.items():
         one, two = both.statement(both.base, base), both.statement(both.target, at)
-        if one.text != two.text and at not in edited and literals(one.text) != literals(two.text):
-            _say(both, both.target, at, "spells a number or a text otherwise")
+        if one.text == two.text or at in edited:
+            continue
+        whole = not any("import" in statement.text for statement in (one, two))
+        if tokens(one.text, whole=whole) != tokens(two.text, whole=whole):
+            _say(both, both.target, at, "is spelled otherwise")
 
 
-def literals(text: str) -> list[str]:
-    """List the numbers and texts of some source, as they are spelled."""
+def tokens(text: str, *, whole: bool) -> list[str]:
+    """List the tokens of some source, or only the numbers and texts among them."""
     found = []
+    wanted = (tokenize.NUMBER, tokenize.STRING)
+    more = (tokenize.NAME, tokenize.OP)
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type in (tokenize.NUMBER, tokenize.STRING):
+            if token.type in wanted or (whole and token.type in more):
                 found.append(token.string)
     except (tokenize.TokenError, SyntaxError, IndexError):
         pass

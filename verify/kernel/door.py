@@ -53,15 +53,18 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
     unread = _unread(ours, theirs, python)
     if unread is not None:
         return unread
-    both = Both.of(ours, theirs, python)
+    both: Both | None = None
     try:
+        both = Both.of(ours, theirs, python)
         conserve.check(both)
         Comments(both).check()
         Imports(both).check()
         judging.judge(both)
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
     except RecursionError:
-        both.found.say(OPEN, min(python, default=""), "a statement nests too deeply")
+        found = both.found if both is not None else Findings()
+        found.say(OPEN, min(python, default=""), "a statement nests too deeply")
+        return found.certificate()
     return both.found.certificate()
 
 

@@ -99,6 +99,21 @@ WRAPPERS = _table(
     }
 )
 
+# Of these, what is called first, to be called with the function then.
+FACTORIES = frozenset({"functools.wraps", "functools.partial"})
+
+# Calls that name a logger: their argument is the module's own name, whatever it is called.
+LOGGERS = frozenset({"logging.getLogger", "structlog.get_logger", "structlog.getLogger"})
+
+# What sees where it stands: code that uses it may not move without being read.
+STANDING = _table(
+    {
+        "it sees the names or the frame of where it stands": """
+            builtins.globals builtins.locals builtins.eval builtins.exec sys._getframe
+            inspect.stack inspect.currentframe inspect.getmodule""",
+    }
+)
+
 # Decorators that give the class back that they were given.
 SAME_CLASS = _table(
     {

@@ -7,12 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from verify.kernel.both import Both
-from verify.kernel.source import is_python
+from verify.kernel.source import OpaqueError, is_python
 from verify.kernel.tree import Tree, reaching
 
 _MAIN = re.compile(r"__name__\s*==\s*['\"]__main__['\"]")
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+\w", re.M)
-_PROSE = (".md", ".rst", ".txt", ".toml", ".cfg", ".ini", ".json", ".yaml", ".yml", ".pyi", ".ipynb")
+# Endings of other languages and of prose: nothing there is run by Python.
+_OTHERS = frozenset(
+    """md rst txt toml cfg ini json yaml yml pyi ipynb pyx pxd pxi html htm js ts tsx jsx java kt
+    scala go rs c h cc cpp hpp cu cuh hs swift proto lua rb pl php vue css scss svg xml sh bash
+    bat ps1 sql csv tsv tex bib lock patch diff in j2 jinja cmake mk r jl m mm dart ml""".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +104,21 @@ def _scripts(tree: Tree) -> list[str]:
     """List the files that may be scripts though no ending says so."""
     found = []
     for path, data in tree.files.items():
-        if path.endswith((".py", *_PROSE)) or b"\0" in data[:1000]:
+        name = path.rpartition("/")[2]
+        suffix = name.rpartition(".")[2].lower() if "." in name else ""
+        if suffix in ("py", *_OTHERS) or b"\0" in data[:1000] or name.startswith("."):
             continue
-        if is_python(path, data) or _IMPORT.search(tree.text(path)):
+        if is_python(path, data) or (_IMPORT.search(tree.text(path)) and _parses(tree, path)):
             found.append(path)
     return found
+
+
+def _parses(tree: Tree, path: str) -> bool:
+    try:
+        tree.source(path)
+    except OpaqueError:
+        return False
+    return True
 
 
 def name_of(tree: Tree, path: str) -> str:

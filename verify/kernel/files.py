@@ -28,6 +28,9 @@ def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> Non
         _gone(both, path)
     for path in new:
         _new(both, path)
+    for path in sorted(both.changed & both.base.files.keys() & both.target.files.keys()):
+        if is_script(both.base, path) and not is_script(both.target, path):
+            both.found.say(BREAKS, path, "it can no longer be run", Place(path, 1))
     _by_path(both, gone)
     _packaging(both, new)
     for path in sorted(both.base.files.keys() & both.target.files.keys()):

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Hashable
 
-from verify.kernel import doctests, strings, tests
-from verify.kernel.bodies import Bodies, Resolved
+from verify.kernel import doctests, effects, strings, tests
+from verify.kernel.bodies import Bodies, Reference, Resolved
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
 from verify.kernel.entries import Arrival, arrivals, entries, near
 from verify.kernel.explain import Edits
 from verify.kernel.lookups import Lookups
-from verify.kernel.machine.values import Class, Function, Made
+from verify.kernel.machine.statements import Definition
+from verify.kernel.machine.values import Class, Function, Made, key
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.source import DEFINITIONS
 from verify.kernel.traces import Comparison, Gains
-from verify.kernel.verdict import BREAKS, Place
+from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
 from verify.kernel.writes import Writes
+
+# Whoever evaluates annotations: by asking for them, or as a framework that does.
+_EVALUATES = re.compile(
+    r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|pydantic|fastapi|typer|attrs?"
+    r"|msgspec|strawberry|injector|beartype|typeguard|cattrs|dataclass|singledispatch)\b"
+)
 
 
 def judge(both: Both) -> None:
@@ -38,6 +47,7 @@ class Judge:
         self.copies = Copies(both)
         self.observed = Observed(both)
         self.edits = Edits(both)
+        self.evaluated = any(_EVALUATES.search(both.base.text(p)) for p in both.base.python())
 
     def run(self) -> None:
         """Judge all entries."""
@@ -83,8 +93,22 @@ class Judge:
         shared = one.machine.definitions.keys() & two.machine.definitions.keys()
         for name in sorted(shared, key=repr):
             a, b = one.machine.definitions[name].value, two.machine.definitions[name].value
+            self._made(one.machine.definitions[name], two.machine.definitions[name])
             self._definition(name, (ours, a), (theirs, b))
         self._tops(ours, theirs)
+
+    def _made(self, one: Definition, two: Definition) -> None:
+        """Compare what was evaluated when a definition was made, and what a class holds."""
+        where = Place(two.value.scope.module.path, two.value.node.lineno)
+        title = getattr(two.value.node, "name", "lambda")
+        if one.parts != two.parts:
+            why = "its defaults, decorators, bases or annotations mean something else"
+            self.both.found.say(BREAKS, title, why, where)
+        if isinstance(one.value, Class) and isinstance(two.value, Class):
+            ours = {name: key(held) for name, held in one.value.attributes.items()}
+            theirs = {name: key(held) for name, held in two.value.attributes.items()}
+            if ours != theirs:
+                self.both.found.say(BREAKS, title, "its attributes are others", where)
 
     def _tops(self, ours: Bodies, theirs: Bodies) -> None:
         """Compare what compound statements refer to, whatever branch the runs take."""
@@ -133,12 +157,31 @@ class Judge:
         for (one, means), (two, now) in zip(first, second, strict=False):
             if means == now:
                 self.edits.same(name, one.parts, two.parts)
+                self._standing(name, title, now, two, path)
+                continue
+            if two.note and not self.evaluated:
+                why = "an annotation in it names what only a type checker finds"
+                self.both.found.say(OBSERVED, title, why, Place(path, two.line))
                 continue
             spelled = ".".join(two.parts)
             why = f"`{spelled}` in it is something else than `{'.'.join(one.parts)}` was"
             if isinstance(now, tuple) and now[0] == "unbound":
                 why = f"`{spelled}` in it is bound to nothing"
             self.both.found.say(BREAKS, title, why, Place(path, two.line))
+
+
+    def _standing(
+        self, name: Made, title: str, means: Hashable, reference: Reference, path: str
+    ) -> None:
+        """Report moved code that sees where it stands."""
+        origin = name[0][1] if isinstance(name[0], tuple) else None
+        if not isinstance(origin, tuple) or origin[0] == path:
+            return
+        inner = means[0] if isinstance(means, tuple) and means else None
+        outside = isinstance(inner, tuple) and inner[0] == "outside" and inner[1]
+        if outside in effects.STANDING or reference.parts[-1] in ("__globals__", "__code__"):
+            why = f"`{'.'.join(reference.parts)}` in it sees where it stands"
+            self.both.found.say(OPEN, title, why, Place(path, reference.line))
 
 
 def _aligned(found: Resolved, other: Resolved) -> Resolved:

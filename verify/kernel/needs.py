@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from verify.kernel.bodies import references
 from verify.kernel.both import Both
 from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
 from verify.kernel.tree import Tree
@@ -35,6 +36,12 @@ class Row:
         """Give the row without its guards."""
         return self.name, self.module, self.member
 
+# What a type checker alone reads may always be guarded: whether it was so, the machine sees.
+_FOR_TYPES = {
+    f"0 If {[ast.dump(ast.parse(text, mode='eval').body)]}"
+    for text in ("TYPE_CHECKING", "typing.TYPE_CHECKING", "t.TYPE_CHECKING")
+}
+
 
 class Imports:
     """Compares the imports of the changed files."""
@@ -51,8 +58,8 @@ class Imports:
         }
 
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
-        self._plain = {row.plain for found in self._rows.values() for row, _ in found}
-        self._guards = {g for found in self._rows.values() for row, _ in found for g in row.guards}
+        self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
+        self._guards = {guard for p in both.sources(both.base) for guard in guards(p)} | _FOR_TYPES
 
     def check(self) -> None:
         """Report imports that nothing entails."""
@@ -61,6 +68,27 @@ class Imports:
         for source in self.both.sources(self.both.base):
             if source.path in self.both.target.files:
                 self._gone(source)
+        self._bound()
+
+    def _bound(self) -> None:
+        """Report names that code brings along and that nothing binds where it arrives."""
+        known: dict[tuple[str, str], set[str]] = {}
+        for tree, side in ((self.both.base, BASE), (self.both.target, TARGET)):
+            for source in self.both.sources(tree):
+                found = {name for node in source.tree.body for name in stored(node)}
+                known[side, source.path] = found
+        for at, base in self.both.pairing.base_of.items():
+            here = known[TARGET, at[0]]
+            if "*" in here:
+                continue
+            missing = known[BASE, base[0]] - here
+            if missing:
+                node = self.both.statement(self.both.target, at).node
+                for reference in references(node):
+                    if reference.parts[0] in missing:
+                        place = Place(at[0], reference.line, TARGET)
+                        why = "nothing here binds this name, which code here uses"
+                        self.both.found.say(TEXT, reference.parts[0], why, place)
 
     def _come(self, source: Source) -> None:
         path = source.path
@@ -80,7 +108,7 @@ class Imports:
             why = self._unneeded(row, path, here, before) or self._unknown(row)
             if seen[row] > 1 or (row.plain in plain and row.name not in self._left_of(path)):
                 why = why or "stands twice, or under another guard"
-            elif any(g not in self._guards for g in row.guards):
+            elif any(guard not in self._guards for guard in row.guards):
                 why = why or "stands under a guard that is new"
             elif not row.guards and len(_apart(names[row.name])) > 1:
                 why = why or "binds a name that another import binds"
@@ -115,6 +143,8 @@ class Imports:
     def _unknown(self, row: Row) -> str:
         """Tell what is wrong with where an import leads, if anything is."""
         if row.plain in self._plain or row.module == "__future__":
+            return ""
+        if row.member == "TYPE_CHECKING" and row.module == "typing":
             return ""
         tree = self.both.target
         name = row.module if row.member in (None, "*") else f"{row.module}.{row.member}"
@@ -218,6 +248,24 @@ def rows(tree: Tree, source: Source) -> Iterator[tuple[Row, int]]:
                 todo.extend((inner, (*guards, f"{number} {said}")) for inner in block)
 
 
+def every(tree: Tree, source: Source) -> Iterator[Row]:
+    """List all imports of a file, those in functions too, guards aside."""
+    package = tree.name(source.path).split(".")
+    if not source.path.endswith("__init__.py"):
+        package = package[:-1]
+    for node in ast.walk(source.tree):
+        if isinstance(node, IMPORTS):
+            yield from _rows(node, package, ())
+
+
+def guards(source: Source) -> Iterator[str]:
+    """List the guards of a file, in functions too, one for each of their branches."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, (ast.If, *TRIES, ast.With)):
+            said = _said(node)
+            yield from (f"{number} {said}" for number, _ in enumerate(blocks(node)))
+
+
 def _said(node: ast.stmt) -> str:
     """Give what a guard depends on, as text."""
     test = getattr(node, "test", None)
@@ -252,10 +300,18 @@ def _tests(node: ast.AST) -> set[str]:
     }
 
 
+def _is_all(node: ast.stmt) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
+
+
 def used(source: Source) -> set[str]:
     """Give the words of a file that may be uses of names: all but those in its imports."""
     found: set[str] = set()
-    for node in ast.walk(source.tree):
+    todo: list[ast.AST] = [node for node in source.tree.body if not _is_all(node)]
+    while todo:
+        node = todo.pop()
+        todo.extend(ast.iter_child_nodes(node))
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):

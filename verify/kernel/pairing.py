@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -108,6 +109,7 @@ def _edited(left: dict[At, Statement], todo: dict[At, Statement], found: Pairing
     for at, statement in left.items():
         if names := defined(statement.node):
             waiting[names].append(at)
+    blanked: Key = lambda _, statement: _blank(statement.node)  # noqa: E731
     for same_file in (True, False):
         for at, statement in list(todo.items()):
             known = waiting.get(defined(statement.node), [])
@@ -116,6 +118,12 @@ def _edited(left: dict[At, Statement], todo: dict[At, Statement], found: Pairing
                 twin = fitting[0]
                 found.base_of[at] = twin
                 del left[twin], todo[at]
+    _match(left, todo, blanked, True, found)
+
+
+def _blank(node: ast.stmt) -> str:
+    """Give a statement's syntax without its names and texts."""
+    return _NAMES.sub("", shape(node))
 
 
 def _copied(ours: dict[At, Statement], todo: dict[At, Statement], found: Pairing) -> None:
@@ -136,6 +144,7 @@ def defined(node: ast.stmt) -> tuple[str, ...]:
     return (type(node).__name__, *names) if names else ()
 
 
+_NAMES = re.compile(r"(?:id|attr|value)='[^']*'")
 _SHAPES: dict[ast.stmt, str] = {}
 
 

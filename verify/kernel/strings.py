@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from verify.kernel.both import Both
+from verify.kernel.needs import every
 from verify.kernel.settings import is_settings
 from verify.kernel.source import OpaqueError, stored
 from verify.kernel.tree import Tree, dotted
@@ -87,6 +88,10 @@ def _python(both: Both, path: str, gone: dict[str, set[str]]) -> None:
     except OpaqueError:
         return
     packaging = path.rpartition("/")[2] == "setup.py"
+    for row in every(both.target, both.target.source(path)):
+        if row.member in gone.get(row.module, ()):
+            why = f"this imports {row.member}, which is no longer there"
+            both.found.say(BREAKS, f"{row.module}.{row.member}", why, Place(path, 1))
     for node in ast.walk(tree):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from verify.kernel.both import Both
 from verify.kernel.entries import Entry
 from verify.kernel.machine.state import Death, Event
-from verify.kernel.machine.values import Class, Module, key
+from verify.kernel.machine.values import Module, key
 from verify.kernel.runs import DONE, LIMIT, RAISED, Run
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OPEN, TARGET, Place
 
@@ -56,7 +56,6 @@ class Comparison:
         self._deaths()
         self._events()
         self._modules()
-        self._definitions()
         return self.one.ended == DONE
 
     def _say(self, kind: str, why: str, *places: Place) -> None:
@@ -111,8 +110,8 @@ class Comparison:
         shared = set(first) & set(second)
         for name in dict.fromkeys([*first, *second]):
             if name in shared and _index(ours, name) != _index(theirs, name):
-                why = f"importing {name} has no effect that what comes before or after it sees"
-                self.both.found.say(ASSUMED, name, why)
+                why = f"{name} is imported on the other side of something that acts"
+                self._say(BREAKS, why, Place(self.entry.target, 1))
         kept = [name for name in first if name in shared]
         if kept != [name for name in second if name in shared]:
             self.both.found.say(
@@ -150,29 +149,13 @@ class Comparison:
                 self.both.found.say(
                     BREAKS, f"{name}.{one}", "it is bound to something else", Place(path, 1)
                 )
-        for one in sorted({*lost, *gained} & READ_BY_TOOLS):
+        hooks = {n for n in (*lost, *gained) if n.startswith("pytest_") and "conftest" in name}
+        for one in sorted(({*lost, *gained} & READ_BY_TOOLS) | hooks):
             if one != "__all__" or one in lost:
                 now = "is gone, and" if one in lost else "is new, and"
                 self.both.found.say(
                     BREAKS, f"{name}.{one}", f"it {now} Python or a tool reads it", Place(path, 1)
                 )
-
-    def _definitions(self) -> None:
-        ours, theirs = self.one.machine.definitions, self.two.machine.definitions
-        for name in ours.keys() & theirs.keys():
-            one, two = ours[name], theirs[name]
-            where = Place(two.value.scope.module.path, two.value.node.lineno)
-            title = getattr(two.value.node, "name", "lambda")
-            if one.parts != two.parts:
-                why = "its defaults, decorators, bases or annotations mean something else"
-                self.both.found.say(BREAKS, title, why, where)
-            if isinstance(one.value, Class) and isinstance(two.value, Class):
-                if _held(one.value) != _held(two.value):
-                    self.both.found.say(BREAKS, title, "its attributes are others", where)
-
-
-def _held(value: Class) -> dict[str, Hashable]:
-    return {name: key(held) for name, held in value.attributes.items()}
 
 
 def _death(death: Death) -> tuple[Hashable, ...]:

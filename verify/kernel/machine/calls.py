@@ -20,6 +20,7 @@ from verify.kernel.machine.values import (
     Function,
     Instance,
     Key,
+    Module,
     ModuleValue,
     Names,
     Outside,
@@ -465,7 +466,8 @@ class Calls(Objects):
         if isinstance(first, (Function, Class, Product)):
             if effects.is_mark(name):
                 return first
-            if name in effects.WRAPPERS or name in effects.SAME_CLASS:
+            decorates = name in effects.WRAPPERS or name in effects.SAME_CLASS
+            if decorates and name not in effects.FACTORIES:
                 return self._wrapped(name, first, ())
         if name in effects.READINGS:
             source = effects.READS_OF.get(name, name.rpartition(".")[0])
@@ -488,6 +490,8 @@ class Calls(Objects):
 
     def _product(self, name: str, given: list[Value], named: Named) -> Value:
         arguments = told(given, named)
+        if name in effects.LOGGERS and any(isinstance(v, Constant) and v.own for v in given):
+            arguments = ("own name",)
         if name in effects.QUESTIONS or (
             name in _PLAIN and name not in ("builtins.property", "builtins.staticmethod")
         ):
@@ -626,12 +630,15 @@ class Calls(Objects):
 
     def _exec(self, given: list[Value], named: Named) -> Value | None:
         code = self.pick(given[0]) if given else None
-        names = self.pick(given[1]) if len(given) > 1 else None
+        names = self.pick(given[1]) if len(given) > 1 else self._here_names()
         if isinstance(code, Constant) and isinstance(names, Names) and names.module.scope:
             try:
                 body = ast.parse(str(code.value)).body
             except (SyntaxError, ValueError):
                 return None
+            if names.module.scope is self.running and not self.probing:
+                self.block(body, names.module.scope)
+                return NONE
             for node in body:
                 for written in ast.walk(node):
                     if isinstance(written, ast.Name) and isinstance(written.ctx, ast.Store):
@@ -640,6 +647,15 @@ class Calls(Objects):
             return NONE
         self.open("runs text", self.here())
         return None
+
+    def _here_names(self) -> Value | None:
+        module = self.modules.get(self.here()) if not self.stack else None
+        if isinstance(module, Module):
+            self.running = module.scope
+            return Names(module)
+        return None
+
+    running: Scope | None = None
 
     def _len(self, given: list[Value], named: Named) -> Value | None:
         owner = self.pick(given[0]) if given else None

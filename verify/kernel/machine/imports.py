@@ -316,10 +316,10 @@ class Imports(State):
                     return found
             first = False
             at = at.above
-        if name in NAMES_OF_BUILTINS:
-            return self.builtin(name)
         if "*" in scope.module.names:
             return Unknown(("star", key(scope.module.names["*"]), name))
+        if name in NAMES_OF_BUILTINS:
+            return self.builtin(name)
         raise Raised("NameError", name)
 
     def local(self, name: str, scope: Scope) -> Value:
@@ -346,6 +346,11 @@ class Imports(State):
             return Constant(shown, own=True)
         if name in ("__file__", "__path__"):
             return Unknown((name, module.path.rpartition("/")[0]))
+        if name == "__doc__":
+            return Unknown((name, ast.get_docstring(self.tree.source(module.path).tree)))
+        if name == "__package__":
+            package = module.name if module.folders else module.name.rpartition(".")[0]
+            return Constant(package)
         if name in OWN:
             return Unknown((name,))
         return UNBOUND

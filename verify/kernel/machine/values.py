@@ -40,7 +40,7 @@ class Constant(Value):
 
     def describe(self, inner: Inner) -> Key:
         if self.own:
-            return ("own name",)
+            return ("own name", self.value)
         return type(self.value).__name__, repr(self.value)
 
 

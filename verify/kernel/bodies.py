@@ -329,10 +329,12 @@ class Bodies:
         names: dict[str, Value] = {
             arg.arg: Unknown(("argument", made.name, arg.arg)) for arg in parameters(node)
         }
-        names.update({})
+        for name, default in made.defaults.items():
+            if isinstance(default, (ModuleValue, Class)):
+                names[name] = default  # so what the body reads of it is looked up
         first = next(iter(parameters(node)), None)
-        if owner is not None and first is not None:
-            names[first.arg] = Instance(("self", 0), owner, {})
+        if owner is not None and first is not None and not isinstance(node, ast.Lambda):
+            names[first.arg] = self._instance(made, owner)
         module = made.scope.module
         scope = Scope("function", names, made.scope, module, bound.globals, bound.locals)
         machine.stack = [made]
@@ -344,6 +346,19 @@ class Bodies:
                 machine.block(node.body, scope)
         finally:
             machine.at.pop()
+
+    def _instance(self, made: Function, owner: Class) -> Instance:
+        """Make the object that a method is called on, with what `__init__` gives it."""
+        machine = self.machine
+        found = Instance(("self", 0), owner, {})
+        start = machine.in_class(owner, "__init__")
+        if isinstance(start, Function) and start is not made:
+            trace, machine.reader = len(machine.trace), start
+            with suppress(Raised, Returned, LeftError, TooMuchError):
+                machine.call(start, [found], {})
+            machine.reader = made
+            del machine.trace[trace:]
+        return found
 
     @contextmanager
     def _quietly(self) -> Iterator[None]:

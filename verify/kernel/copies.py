@@ -30,6 +30,7 @@ class Copies:
     def __init__(self, both: Both) -> None:
         self.both = both
         self._by_path: dict[str, list[At]] = {}
+        self._compared: set[str] | None = None
         for at in sorted(both.pairing.copies):
             self._by_path.setdefault(at[0], []).append(at)
             node = both.statement(both.target, at).node
@@ -44,6 +45,21 @@ class Copies:
                 for at in self._by_path.get(module.path, ()):
                     self._copy(machine, module, at)
 
+    def _identities(self) -> set[str]:
+        """Give the names that the changed files compare by `is`."""
+        if self._compared is None:
+            self._compared = {
+                part.attr if isinstance(part, ast.Attribute) else part.id
+                for tree in (self.both.base, self.both.target)
+                for source in self.both.sources(tree)
+                for node in ast.walk(source.tree)
+                if isinstance(node, ast.Compare)
+                and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+                for part in (node.left, *node.comparators)
+                if isinstance(part, (ast.Name, ast.Attribute))
+            }
+        return self._compared
+
     def _copy(self, machine: Machine, module: Module, at: At) -> None:
         node = self.both.statement(self.both.target, at).node
         place = self.both.place(self.both.target, at)
@@ -53,6 +69,9 @@ class Copies:
             self.both.found.say(BREAKS, symbol(node), "it acts, and stands twice", place)
         for name in stored(node):
             value = module.names.get(name)
+            if name in self._identities():
+                why = "something asks whether a value is this one, and now there are two"
+                self.both.found.say(BREAKS, name, why, place)
             if value is not None and not all(map(constant, leaves(value))):
                 why = "it makes an object of its own, and stands twice"
                 self.both.found.say(BREAKS, name, why, place)

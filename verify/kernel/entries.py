@@ -41,7 +41,7 @@ def near(tree: Tree, changed: Iterable[str]) -> set[str]:
 
 def entries(base: Tree, target: Tree, reached: Iterable[str]) -> list[Entry]:
     """List the files from which something can start, of those that reach a change."""
-    wanted = {path for path in reached if path in base.files} | set(_scripts(base))
+    wanted = {path for path in reached if path in base.files} | set(lone_scripts(base))
     found = []
     for path in sorted(wanted):
         twin = became(path, target)
@@ -100,7 +100,7 @@ def is_script(tree: Tree, path: str) -> bool:
     return bool(_MAIN.search(tree.text(path)))
 
 
-def _scripts(tree: Tree) -> list[str]:
+def lone_scripts(tree: Tree) -> list[str]:
     """List the files that may be scripts though no ending says so."""
     found = []
     for path, data in tree.files.items():

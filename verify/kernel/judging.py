@@ -7,20 +7,21 @@ import re
 from collections.abc import Hashable
 
 from verify.kernel import doctests, effects, strings, tests
-from verify.kernel.bodies import Bodies, Reference, Resolved
+from verify.kernel.bodies import Bodies, Probe, Reference, Resolved
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
 from verify.kernel.entries import Arrival, arrivals, entries, near
 from verify.kernel.explain import Edits
 from verify.kernel.lookups import Lookups
+from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
-from verify.kernel.machine.values import Class, Function, Made, key
+from verify.kernel.machine.values import Class, Function, Made, Product, key
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.source import DEFINITIONS
 from verify.kernel.traces import Comparison, Gains
-from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
+from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
@@ -90,11 +91,16 @@ class Judge:
 
     def _bodies(self, one: Run, two: Run) -> None:
         ours, theirs = Bodies(one.machine), Bodies(two.machine)
+        owners = _owners(one.machine), _owners(two.machine)
         shared = one.machine.definitions.keys() & two.machine.definitions.keys()
         for name in sorted(shared, key=repr):
             a, b = one.machine.definitions[name].value, two.machine.definitions[name].value
             self._made(one.machine.definitions[name], two.machine.definitions[name])
             self._definition(name, (ours, a), (theirs, b))
+            if isinstance(a, Function) and isinstance(b, Function):
+                p = ours.probe(a, owners[0].get(name))
+                q = theirs.probe(b, owners[1].get(name))
+                self._probed(name, b, p, q)
         self._tops(ours, theirs)
 
     def _made(self, one: Definition, two: Definition) -> None:
@@ -135,13 +141,14 @@ class Judge:
             found.append(bodies.resolve(value, reads))
             self.writes.read(bodies.machine.tree.side, name, title, reads)
         self._references(name, found[0], found[1], two[1])
-        if isinstance(one[1], Function) and isinstance(two[1], Function):
-            p, q = one[0].probe(one[1]), two[0].probe(two[1])
-            for probe, (bodies, _) in ((p, one), (q, two)):
-                self.writes.read(bodies.machine.tree.side, name, title, probe.reads)
-            if p.acts != q.acts:
-                place = Place(two[1].scope.module.path, two[1].node.lineno)
-                self.both.found.say(BREAKS, title, "what it does when called differs", place)
+
+    def _probed(self, name: Made, made: Function, one: Probe, two: Probe) -> None:
+        title = getattr(made.node, "name", "lambda")
+        for side, probe in ((BASE, one), (TARGET, two)):
+            self.writes.read(side, name, title, probe.reads)
+        if one.acts != two.acts:
+            place = Place(made.scope.module.path, made.node.lineno)
+            self.both.found.say(BREAKS, title, "what it does when called differs", place)
 
     def _references(
         self, name: Made, first: Resolved, second: Resolved, b: Function | Class
@@ -182,6 +189,18 @@ class Judge:
         if outside in effects.STANDING or reference.parts[-1] in ("__globals__", "__code__"):
             why = f"`{'.'.join(reference.parts)}` in it sees where it stands"
             self.both.found.say(OPEN, title, why, Place(path, reference.line))
+
+
+def _owners(machine: Machine) -> dict[Made, Class]:
+    """Give the class that each method is of."""
+    found = {}
+    for definition in machine.definitions.values():
+        if isinstance(definition.value, Class):
+            for value in definition.value.attributes.values():
+                inner = value.wraps if isinstance(value, Product) else value
+                if isinstance(inner, Function):
+                    found[inner.name] = definition.value
+    return found
 
 
 def _aligned(found: Resolved, other: Resolved) -> Resolved:

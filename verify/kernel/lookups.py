@@ -58,9 +58,16 @@ class Lookups:
             yield from self._imported(whose)
         elif what == "lists the folder":
             yield from _listed(self.both.base, self.both.target, whose)
+        elif what == "reloads":
+            if whose in apart or whose in self._moved():
+                yield whose
         elif what in ("lists", "handed on", "runs text"):
             if whose in apart:
                 yield whose
+
+    def _moved(self) -> set[str]:
+        """Name the modules that statements left or came to."""
+        return {self.both.name(at[0]) for pair in self.both.pairing.moved() for at in pair}
 
     def _imported(self, wanted: str) -> Iterator[str]:
         gone = {

@@ -187,7 +187,7 @@ class Imports:
             place = Place(path, line, BASE)
             if row.name in left and (row.name not in here or row.name in names):
                 self._say(EXPLAINED, row, "what needed this import has left", place)
-            elif row.name in here and row.name in names:
+            elif row.name in names:
                 self._say(EXPLAINED, row, "the name comes from elsewhere now", place)
             else:
                 self._say(TEXT, row, "this import is gone, though nothing that used it left", place)

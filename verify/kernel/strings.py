@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from verify.kernel.both import Both
+from verify.kernel.entries import lone_scripts
 from verify.kernel.needs import every
 from verify.kernel.settings import is_settings
 from verify.kernel.source import OpaqueError, stored
@@ -46,17 +47,19 @@ def check(both: Both) -> None:
     gone = lost(both)
     if not gone:
         return
+    scripts = set(lone_scripts(both.target))
     needle = re.compile("|".join(sorted({re.escape(name.rpartition(".")[2]) for name in gone})))
     for path in sorted(both.target.files):
         if both.base.files.get(path) != both.target.files[path] and path.endswith(".py"):
             continue
         settings = is_settings(path)
-        if not (settings or path.endswith((".py", *_TEXTS))):
+        script = path in scripts
+        if not (settings or script or path.endswith((".py", *_TEXTS))):
             continue
         text = both.target.text(path)
         if not needle.search(text):
             continue
-        if path.endswith(".py"):
+        if script or path.endswith(".py"):
             _python(both, path, gone)
         else:
             _text(both, path, text, gone, settings=settings)
@@ -77,7 +80,8 @@ def _text(
 ) -> None:
     for number, line in enumerate(text.split("\n"), 1):
         for module, name in _named(line, gone):
-            kind = BREAKS if settings else OBSERVED
+            table = path.endswith((".json", ".yaml", ".yml"))
+            kind = BREAKS if settings else OPEN if table else OBSERVED
             why = f"this names {name}, which is no longer there"
             both.found.say(kind, f"{module}.{name}", why, Place(path, number))
 

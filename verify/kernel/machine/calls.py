@@ -86,6 +86,10 @@ class Calls(Objects):
             "builtins.object": self._object,
             "functools.partial": self._partial,
             "sys.modules.get": self._sys_modules,
+            "sys.path.insert": self._sys_path,
+            "sys.path.append": self._sys_path,
+            "sys.path.extend": self._sys_path,
+            "site.addsitedir": self._sys_path,
             "pkgutil.iter_modules": self._listing,
             "pkgutil.walk_packages": self._listing,
             "importlib.resources.files": self._listing,
@@ -492,6 +496,8 @@ class Calls(Objects):
         arguments = told(given, named)
         if name in effects.LOGGERS and any(isinstance(v, Constant) and v.own for v in given):
             arguments = ("own name",)
+        if name == "unittest.mock.patch" and given:
+            arguments = _target(self.pick(given[0])), told(given[1:], named)
         if name in effects.QUESTIONS or (
             name in _PLAIN and name not in ("builtins.property", "builtins.staticmethod")
         ):
@@ -537,6 +543,7 @@ class Calls(Objects):
         first = self.pick(given[0]) if given else None
         if isinstance(first, ModuleValue):
             self.event("reload", first.module.name)
+            self.open("reloads", first.module.name)
             if not self.probing:
                 self.run_module(first.module)
             return first
@@ -722,6 +729,18 @@ class Calls(Objects):
             return self.as_value(self.modules[str(first.value)])
         return Unknown(("sys.modules", told(given, named)))
 
+    def _sys_path(self, given: list[Value], named: Named) -> Value | None:
+        """Search what is added; where that cannot be told, the top of the tree and `src`."""
+        added = self.pick(given[-1]) if given else None
+        parts = added.items if isinstance(added, Collection) else [added]
+        for part in parts:
+            plain = isinstance(part, Constant) and isinstance(part.value, str)
+            text = str(part.value).strip("./") if isinstance(part, Constant) and plain else ""
+            wanted = [text] if plain else ["", "src"]
+            self.folders += [f for f in wanted if f in self.tree.folders and f not in self.folders]
+        self.event("call", "sys.path", len(given))
+        return NONE
+
     def _listing(self, given: list[Value], named: Named) -> Value | None:
         """Note that a folder is listed; which one is told by what the path was made of."""
         for folder in sorted(folders_in(told(given, named))):
@@ -737,6 +756,13 @@ def told(given: Sequence[Value], named: Named) -> Key:
     """Give the arguments of a call as a key."""
     words = tuple(sorted((name, key(value)) for name, value in named.items()))
     return tuple(map(key, given)), words
+
+
+def _target(value: Value) -> Key:
+    """Give a patch's target by its last name: who reads it is compared elsewhere."""
+    if isinstance(value, Constant) and isinstance(value.value, str):
+        return value.value.rpartition(".")[2]
+    return key(value)
 
 
 def literal(value: Value) -> object:

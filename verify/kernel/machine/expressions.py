@@ -81,6 +81,8 @@ class Expressions(Calls):
         keys = tuple(map(key, values))
         for value in values:
             self.observe_object(value)
+            if isinstance(value, Names):
+                self.open("lists", value.module.name)
         if any(self._overrides(value) for value in values):
             self.event("operation", what, keys)
         return Unknown((what, *keys))

@@ -25,6 +25,7 @@ from verify.kernel.machine.values import (
     Constant,
     Function,
     Instance,
+    Module,
     ModuleValue,
     Outside,
     Unknown,
@@ -301,12 +302,16 @@ class Bodies:
         """Run a body on unknown arguments, and take back what it did."""
         machine, found = self.machine, Probe()
 
+        def reads(module: Module, name: str) -> None:
+            if len(machine.stack) <= 1:  # what it calls reads for itself
+                found.reads.add((module.name, name))
+
         before = len(machine.trace)
         kept = machine.site, machine.counts, machine.stack, machine.steps
         machine.site = ("body", made.name)
         machine.counts, machine.stack, machine.steps = type(machine.counts)(int), [], 0
         with self._quietly():
-            machine.reads = lambda module, name: found.reads.add((module.name, name))
+            machine.reads = reads
             machine.reader = made
             try:
                 self._run(made, owner)

@@ -17,7 +17,7 @@ from verify.kernel import doctests
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.scopes import INNER, Scope, binds, own_names, parameters
-from verify.kernel.machine.state import Event, Raised, TooMuchError
+from verify.kernel.machine.state import MOST_STEPS, Event, Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
 from verify.kernel.machine.values import (
     UNBOUND,
@@ -33,6 +33,9 @@ from verify.kernel.machine.values import (
     key,
 )
 from verify.kernel.source import DEFINITIONS, IMPORTS, imports_only, stored
+
+
+MOST_STEPS_OF_BODY = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +313,7 @@ class Bodies:
         kept = machine.site, machine.counts, machine.stack, machine.steps
         machine.site = ("body", made.name)
         machine.counts, machine.stack, machine.steps = type(machine.counts)(int), [], 0
+        machine.most_steps = MOST_STEPS_OF_BODY
         with self._quietly():
             machine.reads = reads
             machine.reader = made
@@ -326,6 +330,7 @@ class Bodies:
                 found.events = machine.trace[before:]
                 del machine.trace[before:]
                 machine.site, machine.counts, machine.stack, machine.steps = kept
+                machine.most_steps = MOST_STEPS
         return found
 
     def _run(self, made: Function, owner: Class | None) -> None:

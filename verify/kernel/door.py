@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
@@ -15,6 +16,7 @@ from verify.kernel.verdict import NOT_READ, OPEN, Certificate, Findings, Place
 from verify.kernel.tree import Parsed
 
 Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
+DEEPEST = 9_000  # calls of the machine within each other: a chain of a thousand imports
 REGULAR = (0o100644, 0o100755)
 
 
@@ -34,9 +36,14 @@ def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate
     `base` and `target` may be whole trees, or just what differs, with `rest` for all else. Never
     runs what it reads, and never raises for what it finds there.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is parsed may be worth a warning, but not to us
-        return _certify(base, target, rest)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEPEST))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is parsed may warn, but not us
+            return _certify(base, target, rest)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:

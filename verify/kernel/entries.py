@@ -43,7 +43,12 @@ def entries(base: Tree, target: Tree, reached: Iterable[str]) -> list[Entry]:
     """List the files from which something can start, of those that reach a change."""
     wanted = {path for path in reached if path in base.files} | set(lone_scripts(base))
     found = []
-    for path in sorted(wanted):
+    users: dict[str, int] = dict.fromkeys(wanted, 0)
+    for path in wanted:
+        for other in base.imports(path) if path.endswith(".py") else ():
+            if other != path and other in users:
+                users[other] += 1
+    for path in sorted(wanted, key=lambda p: (users[p], p)):
         twin = became(path, target)
         if twin is None:
             continue

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from verify.kernel import doctests, effects, strings, tests
 from verify.kernel.bodies import Bodies, Probe, Reference, Resolved
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, arrivals, entries, near
+from verify.kernel.entries import Arrival, Entry, arrivals, entries, near
 from verify.kernel.explain import Edits
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
@@ -21,6 +21,7 @@ from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.source import DEFINITIONS
 from verify.kernel.traces import Comparison, Gains
+from verify.kernel.tree import search_path
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.writes import Writes
 
@@ -48,6 +49,8 @@ class Judge:
         self.copies = Copies(both)
         self.observed = Observed(both)
         self.edits = Edits(both)
+        self._probes: set[tuple[Made, int]] = set()
+        self._covered: set[str] = set()  # modules that another entry loads as if they started
         self.evaluated = any(_EVALUATES.search(both.base.text(p)) for p in both.base.python())
 
     def run(self) -> None:
@@ -55,10 +58,8 @@ class Judge:
         self.runs.near = near(self.both.base, self.both.changed)
         self.runs.near |= near(self.both.target, self.both.changed)
         for entry in entries(self.both.base, self.both.target, self.runs.near):
-            one, two = self.runs.pair(entry)
-            done = Comparison(self.both, entry, one, two, self.gains).run()
-            self.observed.entry(str(entry), one.machine, two.machine, done=done)
-            self._read(one, two)
+            if entry.name not in self._covered or entry.script:
+                self._entry(entry)
         for arrival in arrivals(self.both):
             self._arrival(arrival)
         tests.check(self.both, self.runs)
@@ -68,6 +69,22 @@ class Judge:
         self.lookups.report()
         self.observed.report()
         self.edits.report()
+
+    def _entry(self, entry: Entry) -> None:
+        one, two = self.runs.pair(entry)
+        done = Comparison(self.both, entry, one, two, self.gains).run()
+        self.observed.entry(str(entry), one.machine, two.machine, done=done)
+        if done and not entry.script and list(one.machine.folders) == list(two.machine.folders):
+            for name in {*one.machine.covered()} & {*two.machine.covered()}:
+                if name not in self._covered and self._same_search(name, one.machine.folders):
+                    self._covered.add(name)
+                    self.observed.covered(name, one.machine, two.machine)
+        self._read(one, two)
+
+    def _same_search(self, name: str, folders: Sequence[str]) -> bool:
+        """Tell whether a module searches the same folders when it is what starts."""
+        path = next(iter(self.both.base.named.get(name, ())), "")
+        return bool(path) and list(search_path(self.both.base, path, script=False)) == list(folders)
 
     def _arrival(self, arrival: Arrival) -> None:
         """Look at code where it arrives, beside where it comes from, whoever else loads it."""
@@ -96,7 +113,10 @@ class Judge:
         for name in sorted(shared, key=repr):
             a, b = one.machine.definitions[name].value, two.machine.definitions[name].value
             self._made(one.machine.definitions[name], two.machine.definitions[name])
-            self._definition(name, (ours, a), (theirs, b))
+            means = self._definition(name, (ours, a), (theirs, b))
+            if (name, means) in self._probes:
+                continue  # read before, with the same meaning of every name
+            self._probes.add((name, means))
             if isinstance(a, Function) and isinstance(b, Function):
                 p = ours.probe(a, owners[0].get(name))
                 q = theirs.probe(b, owners[1].get(name))
@@ -133,7 +153,7 @@ class Judge:
         name: Made,
         one: tuple[Bodies, Function | Class],
         two: tuple[Bodies, Function | Class],
-    ) -> None:
+    ) -> int:
         title = getattr(two[1].node, "name", "lambda")
         found = []
         for bodies, value in (one, two):
@@ -141,6 +161,7 @@ class Judge:
             found.append(bodies.resolve(value, reads))
             self.writes.read(bodies.machine.tree.side, name, title, reads)
         self._references(name, found[0], found[1], two[1])
+        return hash(tuple(means for side in found for _, means in side))
 
     def _probed(self, name: Made, made: Function, one: Probe, two: Probe) -> None:
         title = getattr(made.node, "name", "lambda")

@@ -35,6 +35,16 @@ class Observed:
             now = "no longer runs" if ran in ours else "now runs"
             self.apart.setdefault(site, (name, now))
 
+    def covered(self, name: str, one: Machine, two: Machine) -> None:
+        """The same for an entry that another's run has loaded as if it were what starts."""
+        ours, theirs = (
+            set(machine.order[machine.spans[name].ran : machine.spans[name].ran_last])
+            for machine in (one, two)
+        )
+        for site in ours ^ theirs:
+            now = "no longer runs" if site in ours else "now runs"
+            self.apart.setdefault(site, (name, now))
+
     def note(self, *machines: Machine) -> None:
         """Collect what runs have read and changed."""
         for machine in machines:

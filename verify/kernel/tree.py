@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from verify.kernel.source import OpaqueError, Source, is_python, parse
 
-WORD = re.compile(r"\w+")
+_IMPORT = re.compile(
+    r"(?:^|[;:])[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]*import\b[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\n)*)"
+    r"|import[ \t]+((?:[^\n\\]|\\\n)*))",
+    re.M,
+)
+_NAME = re.compile(r"[^\W\d][\w.]*")
+_WORD = re.compile(r"[^\W\d]\w*")
+_QUOTED = re.compile(r"""["'](\.?[^\W\d]\w*(?:[.:]\w+)+)["']""")
+# Imports whose module is put together, or stands in a text: any word may be a part of its name.
+_COMPUTED = re.compile(
+    r"import_module|__import__|\blocate\b|resolve_name|import_string|find_spec|lazy|pytest_plugins"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,7 @@ class Tree:
         self.side = side
         self.files = files
         self._parsed = parsed
+        self._imports: dict[str, set[str]] = {}
         self.folders = {""}
         for path in files:
             while "/" in path:
@@ -86,6 +98,45 @@ class Tree:
                 spaces.append(place)
         return Found("space", "", tuple(spaces)) if spaces else None
 
+    @cached_property
+    def named(self) -> Mapping[str, tuple[str, ...]]:
+        """Give the files that a dotted name may lead to, from whatever root."""
+        found: dict[str, list[str]] = {}
+        for path in self.files:
+            if path.endswith(".py"):
+                for name in {self.name(path), self.spaced(path), dotted(path)}:
+                    found.setdefault(name, []).append(path)
+        return {name: tuple(paths) for name, paths in found.items()}
+
+    def imports(self, path: str) -> set[str]:
+        """List the files that a file may import, wherever its statements stand."""
+        if path not in self._imports:
+            self._imports[path] = set(self._imported(path))
+        return self._imports[path]
+
+    def _imported(self, path: str) -> Iterator[str]:
+        folder = path.rpartition("/")[0]
+        while folder and f"{folder}/__init__.py" in self.files:
+            if f"{folder}/__init__.py" != path:
+                yield f"{folder}/__init__.py"
+            folder = folder.rpartition("/")[0]
+        text = self.text(path)
+        for name in spelled(text, {self.name(path), self.spaced(path)}, path):
+            while name:
+                yield from self.named.get(name, ())
+                name = name.rpartition(".")[0]
+        if _COMPUTED.search(text):
+            for word in set(_WORD.findall(text)):
+                yield from self.stems.get(word, ())
+
+    @cached_property
+    def stems(self) -> Mapping[str, tuple[str, ...]]:
+        """Give the files by the last word of their names."""
+        found: dict[str, list[str]] = {}
+        for name, paths in self.named.items():
+            found.setdefault(name.rpartition(".")[2], []).extend(paths)
+        return {name: tuple(paths) for name, paths in found.items()}
+
     def root(self, path: str) -> str:
         """Give the folder above the topmost package that a file lies in."""
         folder = path.rpartition("/")[0]
@@ -110,41 +161,53 @@ def dotted(path: str) -> str:
     return stem.replace("/", ".")
 
 
-def words(text: str) -> frozenset[str]:
-    """Give all words of a text."""
-    return frozenset(WORD.findall(text))
+def spelled(text: str, own: Iterable[str], path: str) -> Iterator[str]:
+    """List the dotted names that a file imports or spells in a text, read off its lines."""
+    for match in _IMPORT.finditer(text):
+        source, names, modules = match.groups()
+        if modules is not None:
+            yield from _NAME.findall(modules)
+            continue
+        taken = _NAME.findall(names)
+        for module in absolute(source, own, path):
+            yield from (f"{module}.{name}" for name in taken)
+            yield module
+    for match in _QUOTED.finditer(text):
+        yield match[1].replace(":", ".").strip(".")
 
 
-def stem(path: str) -> str:
-    """Give the last word of a module's name."""
-    parts = path.split("/")
-    return parts[-2] if parts[-1] == "__init__.py" and len(parts) > 1 else parts[-1][:-3]
+def absolute(source: str, own: Iterable[str], path: str) -> Iterator[str]:
+    """Give what a `from` import names, for each name that its module may have."""
+    module = source.lstrip(".")
+    level = len(source) - len(module)
+    if not level:
+        yield module
+        return
+    for name in own:
+        parts = name.split(".")
+        if not path.endswith("__init__.py"):
+            parts = parts[:-1]
+        above = parts[: len(parts) - level + 1]
+        yield ".".join([*above, *([module] if module else [])])
 
 
 def reaching(tree: Tree, changed: Iterable[str]) -> set[str]:
-    """List the files from which a changed one may be reached: they name it, or one that does.
+    """List the files from which a changed one may be reached: they import it, or one that does.
 
-    Names are taken as words, wherever they stand, so the list is too long rather than too short.
+    A text that spells a module's name counts as an import. Whoever imports a module imports the
+    packages above it first.
     """
-    python = tree.python()
-    mention: dict[str, list[str]] = {}
-    stems = {stem(path) for path in python if path.endswith(".py")}
-    for path in python:
-        for word in words(tree.text(path)) & stems:
-            mention.setdefault(word, []).append(path)
-    inside: dict[str, list[str]] = {}
-    for path in python:
-        inside.setdefault(path.rpartition("/")[0], []).append(path)
+    users: dict[str, set[str]] = {}
+    for path in tree.python():
+        for other in tree.imports(path):
+            users.setdefault(other, set()).add(path)
     found: set[str] = set()
     todo = [path for path in changed if path in tree.files]
     while todo:
         path = todo.pop()
-        if path in found or not path.endswith(".py"):
-            continue
-        found.add(path)
-        todo += mention.get(stem(path), ())
-        if path.endswith("/__init__.py"):  # whoever imports a submodule imports it first
-            todo += inside[path.rpartition("/")[0]]
+        if path not in found:
+            found.add(path)
+            todo += users.get(path, ())
     return found
 
 

@@ -32,6 +32,7 @@ from verify.kernel.machine.values import (
 from verify.kernel.tree import Tree
 
 MOST_CALLS = 12  # one within the other
+MOST_READ = 2  # the same, where a body is read: what it calls is read for itself
 MOST_ITEMS = 64  # of a collection that a loop runs through
 _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
 Named = dict[str, Value]
@@ -210,7 +211,8 @@ class Calls(Objects):
         """Run a function's body."""
         node = function.node
         asynchronous = isinstance(node, ast.AsyncFunctionDef) or binds(node).generator
-        deep = len(self.stack) > MOST_CALLS or sum(f is function for f in self.stack) > 2
+        most = MOST_READ if self.probing else MOST_CALLS
+        deep = len(self.stack) > most or sum(f is function for f in self.stack) > 2
         if asynchronous or deep:
             return Unknown(("later", function.name, told(given, named)))
         names = self.space(self.arguments(function, given, named))

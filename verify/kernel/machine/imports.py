@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 
 from verify.kernel.effects import AT_HAND, NAMES_OF_BUILTINS, STANDARD
 from verify.kernel.machine.scopes import Scope
@@ -37,6 +38,23 @@ class Opening(tuple[str, str, str, int]):
     __slots__ = ()
 
 
+@dataclass
+class Span:
+    """When a module was loaded: how many were before, what had acted, what had run."""
+
+    first: int
+    acted: int
+    ran: int
+    fresh: bool = True  # nothing was there that would not be if it were what starts
+    last: int | None = None
+    acted_last: int | None = None
+    ran_last: int = 0
+
+    def close(self, last: int, acted: int, ran: int) -> None:
+        """Note that the module is done."""
+        self.last, self.acted_last, self.ran_last = last, acted, ran
+
+
 class Imports(State):
     """The part of the machine that knows modules and names."""
 
@@ -51,6 +69,9 @@ class Imports(State):
         self.homes: dict[str, tuple[Hashable, ...]] = {}  # which statement binds a module's name
         self.ran: dict[str, Hashable] = {}  # statements that were run
         self.only_imports = 0  # how many of the `try` around what runs hold imports alone
+        self.spans: dict[str, Span] = {}  # modules, as they were loaded
+        self.loading: list[str] = []
+        self.order: list[Hashable] = []  # the statements that were run, of all paths
         self.acted: dict[str, bool] = {}  # statements that did more than bind names
         self.last = ("", 0)  # where an exception left a module
         self.openings: dict[Opening, None] = {}
@@ -79,6 +100,7 @@ class Imports(State):
         """Import a module by its full name, its parents first."""
         known = self.modules.get(name)
         if known is not None:
+            self._met(name)
             return self.as_value(known)
         head, _, last = name.rpartition(".")
         folders: Sequence[str] = self.folders
@@ -98,16 +120,53 @@ class Imports(State):
         module = Module(name, found.path, found.kind, found.folders, self.space())
         self.put(self.modules, name, module)
         if found.path:
+            self.spans[name] = Span(len(self.spans), self.acting, len(self.order))
+            self.loading.append(name)
             try:
                 self.run_module(module)
             except Raised:
                 self.remove(self.modules, name)
                 raise
+            finally:
+                self.loading.pop()
+                self.spans[name].close(len(self.spans), self.acting, len(self.order))
         now = self.as_value(self.modules.get(name, module))
         if isinstance(parent, ModuleValue):
             self.put(parent.module.names, last, now)
             self.put(self.homes, home(parent.module, last), ("submodule", name))
         return now
+
+    def _met(self, name: str) -> None:
+        """Note that what is loading finds a module that was there before it began."""
+        here = self.spans.get(name)
+        if here is None:
+            return
+        for above in reversed(self.loading):
+            span = self.spans[above]
+            if span.first <= here.first:
+                break
+            if not self._own(above, name, here):
+                span.fresh = False
+
+    def _own(self, above: str, name: str, here: Span) -> bool:
+        """Tell whether a module would find another there too if it were what starts."""
+        if above.startswith(f"{name}."):
+            return True
+        top = self.spans.get(above.partition(".")[0])
+        if top is None or top is self.spans[above]:
+            return False
+        return top.first <= here.first and (top.last is None or here.first < top.last)
+
+    def covered(self) -> list[str]:
+        """List the modules that this run has loaded as if each were what starts."""
+        found = []
+        for name, span in self.spans.items():
+            top = self.spans.get(name.partition(".")[0], span)
+            inside = (top.acted_last or span.acted) - top.acted if top is not span else 0
+            quiet = span.acted - min(inside, span.acted) == 0
+            if span.fresh and top.fresh and quiet and name in self.modules:
+                found.append(name)
+        return found
 
     def as_value(self, known: object) -> Value:
         """Give what stands in `sys.modules` as a value."""
@@ -161,6 +220,7 @@ class Imports(State):
 
         self.at[-1] = module.path, node.lineno
         self.put(self.ran, repr(site), site)
+        self.order.append(site)
         events = len(self.trace)
         try:
             self.paths(once)

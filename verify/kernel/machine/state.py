@@ -85,6 +85,8 @@ class State:
         self.tries = 0  # how many `try` are around what runs
         self.probing = False  # a body is read: both branches of a condition are run, one by one
         self.steps = 0
+        self.most_steps = MOST_STEPS
+        self.acting = 0  # events so far, of all paths
         self.site: Hashable = None
         self.counts: dict[Hashable, int] = defaultdict(int)
         self.at: list[tuple[str, int]] = [("", 0)]
@@ -123,6 +125,7 @@ class State:
     def event(self, *what: Key) -> None:
         """Note what is done beyond binding names."""
         self.trace.append(Event(what, *self.at[-1]))
+        self.acting += what[0] != "outside import"
 
     def make(self) -> Made:
         """Name an object that the present statement makes."""
@@ -132,7 +135,7 @@ class State:
     def step(self) -> None:
         """Count a step."""
         self.steps += 1
-        if self.steps > MOST_STEPS:
+        if self.steps > self.most_steps:
             raise TooMuchError
 
     # --- paths ---

@@ -29,6 +29,7 @@ from verify.kernel.machine.values import (
     Product,
     Unknown,
     Value,
+    compact,
     key,
 )
 from verify.kernel.source import imports_only
@@ -111,8 +112,9 @@ class Machine(Expressions):
 
     def _raised(self, value: Unknown | Product) -> tuple[str, str]:
         if isinstance(value, Product):
-            return value.maker.rpartition(".")[2], repr(value.arguments)
-        return "Exception", repr(value.how)
+            told = compact(value.arguments)
+            return value.maker.rpartition(".")[2], repr(told)[:200]
+        return "Exception", ""
 
     def _own_error(self, value: Instance | Class) -> str:
         of = value.of if isinstance(value, Instance) else value

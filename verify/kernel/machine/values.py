@@ -20,6 +20,7 @@ Made = tuple[Hashable, int]  # the statement that makes an object, and the how-m
 Inner = Callable[["Value"], Key]
 Space = dict[str, "Value"]
 
+MOST_PARTS = 100  # of the key of an unknown value
 MOST_DEPTH = 6  # of objects within objects that are compared
 
 
@@ -186,6 +187,9 @@ class Unknown(Value):
 
     how: Key
 
+    def __post_init__(self) -> None:
+        self.how = compact(self.how)
+
     def describe(self, inner: Inner) -> Key:
         return "unknown", self.how
 
@@ -211,6 +215,20 @@ class Choice(Value):
 
     def describe(self, inner: Inner) -> Key:
         return "choice", self.symbol, inner(self.yes), inner(self.no)
+
+
+def compact(how: Key) -> Key:
+    """Cut a key that has grown large down to its hash: it is only ever compared."""
+    seen = 0
+    todo = [how]
+    while todo:
+        at = todo.pop()
+        seen += 1
+        if seen > MOST_PARTS:
+            return "deep", hash(how)
+        if isinstance(at, tuple):
+            todo.extend(at)
+    return how
 
 
 NONE = Constant(None)

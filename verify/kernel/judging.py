@@ -112,6 +112,8 @@ class Judge:
         shared = one.machine.definitions.keys() & two.machine.definitions.keys()
         for name in sorted(shared, key=repr):
             a, b = one.machine.definitions[name].value, two.machine.definitions[name].value
+            if not {a.scope.module.path, b.scope.module.path} & self.runs.near:
+                continue  # nothing that changed can be reached from here
             self._made(one.machine.definitions[name], two.machine.definitions[name])
             means = self._definition(name, (ours, a), (theirs, b))
             if (name, means) in self._probes:

@@ -44,6 +44,7 @@ class Runs:
         """Import one entry into an empty machine."""
         folders = search_path(tree, path, script=script)
         machine = Machine(tree, self.both.sites(tree), folders)
+        machine.near = self.near
         run = Run(machine)
         if script:
             module = Module("__main__", path, "script")
@@ -74,6 +75,7 @@ class Runs:
         for path in paths:
             folders += [f for f in search_path(tree, path, script=False) if f not in folders]
         run = Run(Machine(tree, self.both.sites(tree), folders))
+        run.machine.near = self.near
         for path in paths:
             self._follow(run, lambda path=path: run.machine.load(name_of(tree, path)))
         return run

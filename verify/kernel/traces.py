@@ -69,7 +69,9 @@ class Comparison:
         elif one is not None and two is None:
             self._say(BREAKS, f"importing it no longer raises {one.error}: {one.about}")
         elif one is not None:
-            self._say(OPEN, f"importing it raises {one.error}, so what comes after is not compared")
+            about = f"{one.error} ({one.about or one.outside})"
+            why = f"importing it raises {about}, so what comes after is not compared"
+            self._say(OPEN, why, _at(self.one.at))
 
     def _deaths(self) -> None:
         known = {_death(death) for death in self.one.machine.deaths}

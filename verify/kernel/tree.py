@@ -121,13 +121,16 @@ class Tree:
                 yield f"{folder}/__init__.py"
             folder = folder.rpartition("/")[0]
         text = self.text(path)
+        found: set[str] = set()
         for name in spelled(text, {self.name(path), self.spaced(path)}, path):
             while name:
-                yield from self.named.get(name, ())
+                found.update(self.named.get(name, ()))
                 name = name.rpartition(".")[0]
-        if _COMPUTED.search(text):
-            for word in set(_WORD.findall(text)):
-                yield from self.stems.get(word, ())
+        yield from found
+        if _COMPUTED.search(text):  # the names may stand in a table of a module beside
+            words = {word for at in (path, *found) for word in _WORD.findall(self.text(at))}
+            for word in words & self.stems.keys():
+                yield from self.stems[word]
 
     @cached_property
     def stems(self) -> Mapping[str, tuple[str, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Collection as Collection_
 
 from verify.kernel import effects
 from verify.kernel.machine.imports import Sites
@@ -51,6 +52,7 @@ class Calls(Objects):
 
     def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
         super().__init__(tree, sites, folders)
+        self.near: Collection_[str] | None = None  # files from which a change can be reached
         self.reader: Function | None = None  # whose body is being read with unknown arguments
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
             "importlib.import_module": self._import_module,
@@ -167,14 +169,31 @@ class Calls(Objects):
             self.call(start, [made, *given], named)
         elif not self._plain_bases(of):
             self.act("create", key(of), given, named)
-        elif given or named:
-            held = zip(map(str, range(len(given))), given, strict=True)
-            for name, value in (*held, *named.items()):
-                self.put(made.attributes, name, value)
-            post = self.in_class(of, "__post_init__")
-            if post is not None:
-                self.call(post, [made], {})
+        else:
+            self._fill(made, given, named)
         return made
+
+    def _fill(self, made: Instance, given: list[Value], named: Named) -> None:
+        """Give an object its fields, as a dataclass does."""
+        fields = self._fields(made.of)
+        for name, value in (*zip(fields, given, strict=False), *named.items()):
+            self.put(made.attributes, name, value)
+        for name in fields:
+            default = self.in_class(made.of, name)
+            if name not in made.attributes and (default is None or isinstance(default, Product)):
+                self.put(made.attributes, name, Unknown(("field", made.made, name)))
+        post = self.in_class(made.of, "__post_init__")
+        if post is not None:
+            self.call(post, [made], {})
+
+    def _fields(self, of: Class) -> list[str]:
+        """List the annotated names of a class, those of its bases first."""
+        found: dict[str, None] = {}
+        for one in reversed([*self.above(of)]):
+            for name in one.attributes:
+                if name.startswith("(annotation "):
+                    found[name[12:-1]] = None
+        return list(found)
 
     def _plain_bases(self, of: Class) -> bool:
         return all(
@@ -212,6 +231,8 @@ class Calls(Objects):
         node = function.node
         asynchronous = isinstance(node, ast.AsyncFunctionDef) or binds(node).generator
         most = MOST_READ if self.probing else MOST_CALLS
+        if self.probing and self._far(function, [*given, *named.values()]):
+            return Unknown(("call", function.name, told(given, named)))
         deep = len(self.stack) > most or sum(f is function for f in self.stack) > 2
         if asynchronous or deep:
             return Unknown(("later", function.name, told(given, named)))
@@ -231,6 +252,12 @@ class Calls(Objects):
             self.stack.pop()
             self.at.pop()
         return NONE
+
+    def _far(self, function: Function, given: list[Value]) -> bool:
+        """Tell whether a function can neither reach a change nor is handed a module."""
+        if self.near is None or function.scope.module.path in self.near:
+            return False
+        return not any(isinstance(self.pick(v), (ModuleValue, Names, Function)) for v in given)
 
     def arguments(self, function: Function, given: list[Value], named: Named) -> Named:
         """Bind a function's parameters."""
@@ -272,8 +299,10 @@ class Calls(Objects):
     ) -> None:
         """Change what a container holds."""
         self.put(of.held, "items", tuple(items))
-        if keys is not None:
-            self.put(of.keys, "items", tuple(keys))
+        if of.kind == "dict":
+            known = tuple(of.names if keys is None else keys)
+            more = tuple(Unknown(("key", at)) for at in range(len(known), len(items)))
+            self.put(of.keys, "items", (*known, *more)[: len(items)])
 
     def set_item(self, of: Collection, name: Value, value: Value) -> None:
         """Set an item of a dict or list."""

@@ -8,10 +8,11 @@ calls, in that order.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from verify.kernel import doctests
 from verify.kernel.machine import Machine
@@ -33,7 +34,6 @@ from verify.kernel.machine.values import (
     key,
 )
 from verify.kernel.source import DEFINITIONS, IMPORTS, imports_only, stored
-
 
 MOST_STEPS_OF_BODY = 20_000
 
@@ -230,9 +230,7 @@ class Bodies:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
 
-    def resolve(
-        self, made: Function | Class, reads: set[tuple[str, str]]
-    ) -> Resolved:
+    def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""
         self.machine.reads = lambda module, name: reads.add((module.name, name))
         known: dict[tuple[str, ...], Hashable] = {}
@@ -257,7 +255,7 @@ class Bodies:
         machine.at.append((made.scope.module.path, made.node.lineno))
         for statement in own_imports(made.node):
             with suppress(Raised, TooMuchError):
-                machine.paths(lambda statement=statement: machine.run(statement, scope))
+                machine.paths(partial(machine.run, statement, scope))
                 continue
             _spelled(statement, scope)
         machine.at.pop()
@@ -312,7 +310,7 @@ class Bodies:
         before = len(machine.trace)
         kept = machine.site, machine.counts, machine.stack, machine.steps
         machine.site = ("body", made.name)
-        machine.counts, machine.stack, machine.steps = type(machine.counts)(int), [], 0
+        machine.counts, machine.stack, machine.steps = defaultdict(int), [], 0
         machine.most_steps = MOST_STEPS_OF_BODY
         with self._quietly():
             machine.reads = reads
@@ -339,9 +337,11 @@ class Bodies:
         names: dict[str, Value] = {
             arg.arg: Unknown(("argument", made.name, arg.arg)) for arg in parameters(node)
         }
-        for name, default in made.defaults.items():
-            if isinstance(default, (ModuleValue, Class)):
-                names[name] = default  # so what the body reads of it is looked up
+        names |= {  # so what the body reads of a module or class is looked up
+            name: default
+            for name, default in made.defaults.items()
+            if isinstance(default, (ModuleValue, Class))
+        }
         first = next(iter(parameters(node)), None)
         if owner is not None and first is not None and not isinstance(node, ast.Lambda):
             names[first.arg] = self._instance(made, owner)

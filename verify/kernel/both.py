@@ -61,6 +61,7 @@ class Sites:
         self._tree = tree
 
     def __call__(self, path: str, index: int) -> Hashable:
+        """Name a top-level statement."""
         if path not in self._both.changed or self._tree.side == BASE:
             statement = self._tree.source(path).statements[index]
             if path in self._both.changed and statement.imports_only:

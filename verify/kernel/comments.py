@@ -115,20 +115,17 @@ class Comments:
                     self._say(TEXT, comment, "stands elsewhere", path)
             come = rest
         for path, comment in come:
-            if self._header(self.theirs[path], comment):
-                self._say(EXPLAINED, comment, "is the header of a new file", path)
-            elif not known.get(comment.text):
-                self._say(TEXT, comment, "is new", path)
-            else:
-                self._say(TEXT, comment, "stands a second time", path)
-        for found in waiting.values():
-            for path, comment in found:
-                copied = any(
-                    comment.text == other.text for s in self.theirs.values() for other in s.free
-                )
-                gone_header = path not in self.theirs and copied
-                if not gone_header:
-                    self._say(TEXT, comment, "is gone", path, BASE)
+            self._arrived(path, comment, known.get(comment.text, 0))
+        texts = {comment.text for source in self.theirs.values() for comment in source.free}
+        for path, comment in (left for found in waiting.values() for left in found):
+            if path in self.theirs or comment.text not in texts:
+                self._say(TEXT, comment, "is gone", path, BASE)
+
+    def _arrived(self, path: str, comment: Comment, known: int) -> None:
+        if self._header(self.theirs[path], comment):
+            self._say(EXPLAINED, comment, "is the header of a new file", path)
+        else:
+            self._say(TEXT, comment, "stands a second time" if known else "is new", path)
 
     def _placed(self, one: tuple[str, Comment], two: tuple[str, Comment]) -> bool:
         """Tell whether a comment stands below or above the same statement as before."""
@@ -152,9 +149,7 @@ class Comments:
             self._pairs[where] = sorted(ours), sorted(theirs)
         return self._pairs[where]
 
-    def _say(
-        self, kind: str, comment: Comment, what: str, path: str, side: str = TARGET
-    ) -> None:
+    def _say(self, kind: str, comment: Comment, what: str, path: str, side: str = TARGET) -> None:
         place = Place(path, comment.line, side)
         self.both.found.say(kind, comment.text[:80], f"this comment {what}", place)
 

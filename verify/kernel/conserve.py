@@ -64,8 +64,10 @@ def exported(both: Both, at: At) -> bool:
     bound = {name for statement in source.tree.body for name in stored(statement)}
     folder = at[0].removesuffix("/__init__.py")
     for item in value.elts:
-        name = item.value if isinstance(item, ast.Constant) else None
-        inner = f"{folder}/{name}.py" in both.target.files or f"{folder}/{name}" in both.target.folders
+        name = str(item.value) if isinstance(item, ast.Constant) else ""
+        inner = (
+            f"{folder}/{name}.py" in both.target.files or f"{folder}/{name}" in both.target.folders
+        )
         defined = name in _had(both, at[0])
         if name not in bound and "*" not in bound and (defined or not inner):
             place = both.place(both.target, at)
@@ -84,7 +86,9 @@ def _had(both: Both, path: str) -> set[str]:
 
 def _twice(both: Both) -> None:
     """A statement may stand twice in two files, never in one."""
-    seen = {(at[0], base) for at, base in both.pairing.base_of.items() if at not in both.pairing.copies}
+    seen = {
+        (at[0], base) for at, base in both.pairing.base_of.items() if at not in both.pairing.copies
+    }
     for at in sorted(both.pairing.copies):
         where = at[0], both.pairing.base_of[at]
         if where in seen or not _needed(both, at):
@@ -132,16 +136,12 @@ def _spelled(both: Both) -> None:
 
 def tokens(text: str, *, whole: bool) -> list[str]:
     """List the tokens of some source, or only the numbers and texts among them."""
-    found = []
-    wanted = (tokenize.NUMBER, tokenize.STRING)
-    more = (tokenize.NAME, tokenize.OP)
+    wanted = [tokenize.NUMBER, tokenize.STRING, *([tokenize.NAME, tokenize.OP] if whole else [])]
     try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type in wanted or (whole and token.type in more):
-                found.append(token.string)
+        every = [*tokenize.generate_tokens(io.StringIO(text).readline)]
     except (tokenize.TokenError, SyntaxError, IndexError):
-        pass
-    return found
+        return [text]
+    return [token.string for token in every if token.type in wanted]
 
 
 def _say(both: Both, tree: Tree, at: At, what: str) -> None:

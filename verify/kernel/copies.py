@@ -22,6 +22,7 @@ from verify.kernel.machine.values import (
 from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, stored
 from verify.kernel.verdict import BREAKS, TEXT
+from verify.kernel.words import words
 
 
 class Copies:
@@ -95,7 +96,7 @@ def constant(value: Value) -> bool:
 
 
 # Operations on values that nobody can change: what they give can be given again.
-_OPERATIONS = frozenset(
+_OPERATIONS = words(
     """item Add Sub Mult Div FloorDiv Mod BitOr BitAnd Not Invert USub Eq NotEq Lt LtE Gt GtE In
-    NotIn Is IsNot either text format method __file__ isinstance attribute alias""".split()
+    NotIn Is IsNot either text format method __file__ isinstance attribute alias"""
 )

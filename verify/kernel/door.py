@@ -12,8 +12,8 @@ from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
 from verify.kernel.source import OpaqueError, decode, is_python
-from verify.kernel.verdict import NOT_READ, OPEN, Certificate, Findings, Place
 from verify.kernel.tree import Parsed
+from verify.kernel.verdict import NOT_READ, OPEN, Certificate, Findings, Place
 
 Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
 DEEPEST = 9_000  # calls of the machine within each other: a chain of a thousand imports

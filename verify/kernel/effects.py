@@ -10,6 +10,8 @@ import builtins
 import sys
 from collections.abc import Mapping
 
+from verify.kernel.words import words
+
 
 def _table(groups: Mapping[str, str]) -> dict[str, str]:
     return {name: reason for reason, names in groups.items() for name in names.split()}
@@ -178,11 +180,11 @@ METACLASSES = _table(
 )
 
 # Built-in functions that do nothing but call their argument's own methods.
-PLAIN = frozenset(
+PLAIN = words(
     """len list tuple sorted str int bool sum min max repr hash any all enumerate zip set frozenset
     dict iter callable id issubclass isinstance range float abs round ord chr bytes bytearray
     complex divmod format hex oct bin pow reversed slice map filter next ascii memoryview type
-    property staticmethod classmethod object super""".split()
+    property staticmethod classmethod object super"""
 )
 NAMES_OF_BUILTINS = frozenset(dir(builtins))
 ERRORS: Mapping[str, type[BaseException]] = {
@@ -196,10 +198,10 @@ STANDARD = frozenset(sys.stdlib_module_names) - {"this", "antigravity"}
 AT_HAND = frozenset({"pytest", "setuptools", "_pytest"})  # what runs the tree brings these
 
 # Methods that change a container.
-CHANGING = frozenset(
+CHANGING = words(
     """append extend insert clear pop remove sort reverse add update setdefault discard popitem
     __setitem__ __delitem__ appendleft extendleft intersection_update difference_update
-    symmetric_difference_update""".split()
+    symmetric_difference_update"""
 )
 
 # Functions that replace a module's name, by their last name: whoever calls them writes.

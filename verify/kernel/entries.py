@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from verify.kernel.both import Both
 from verify.kernel.source import OpaqueError, is_python
 from verify.kernel.tree import Tree, reaching
+from verify.kernel.words import words
 
 _MAIN = re.compile(r"__name__\s*==\s*['\"]__main__['\"]")
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+\w", re.M)
 # Endings of other languages and of prose: nothing there is run by Python.
-_OTHERS = frozenset(
+_OTHERS = words(
     """md rst txt toml cfg ini json yaml yml pyi ipynb pyx pxd pxi html htm js ts tsx jsx java kt
     scala go rs c h cc cpp hpp cu cuh hs swift proto lua rb pl php vue css scss svg xml sh bash
-    bat ps1 sql csv tsv tex bib lock patch diff in j2 jinja cmake mk r jl m mm dart ml""".split()
+    bat ps1 sql csv tsv tex bib lock patch diff in j2 jinja cmake mk r jl m mm dart ml"""
 )
 
 

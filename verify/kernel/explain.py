@@ -146,4 +146,3 @@ def _patches(node: ast.stmt, text: ast.AST) -> bool:
             if parts and parts[-1] in PATCHING:
                 return True
     return False
-

@@ -12,7 +12,9 @@ from verify.kernel.settings import is_settings
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TEXT, Place
 
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
-_READING = re.compile(r"\b(open|read_text|read_bytes|subprocess|exec|runpy|run_path|check_output)\b")
+_READING = re.compile(
+    r"\b(open|read_text|read_bytes|subprocess|exec|runpy|run_path|check_output)\b"
+)
 _QUOTED = re.compile(r"""['"]([^'"\n]*\.py)['"]""")
 _LISTED = re.compile(r"packages\s*=\s*\[([^\]]*)\]")
 _RUNS = ("Makefile", "Dockerfile", "Procfile", "tox.ini")
@@ -23,16 +25,16 @@ def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> Non
     for path, (old, new) in sorted(modes.items()):
         _mode(both, path, old, new)
     gone = sorted(both.base.files.keys() - both.target.files.keys())
-    new = sorted(both.target.files.keys() - both.base.files.keys())
+    come = sorted(both.target.files.keys() - both.base.files.keys())
     for path in gone:
         _gone(both, path)
-    for path in new:
+    for path in come:
         _new(both, path)
     for path in sorted(both.changed & both.base.files.keys() & both.target.files.keys()):
         if is_script(both.base, path) and not is_script(both.target, path):
             both.found.say(BREAKS, path, "it can no longer be run", Place(path, 1))
     _by_path(both, gone)
-    _packaging(both, new)
+    _packaging(both, come)
     for path in sorted(both.base.files.keys() & both.target.files.keys()):
         if is_settings(path) and path not in both.changed:
             _settings(both, path)
@@ -58,7 +60,11 @@ def _gone(both: Both, path: str) -> None:
     if is_script(both.base, path):
         both.found.say(BREAKS, path, "a file that can be run is gone", Place(path, 1, BASE))
     folder = path.rpartition("/")[0]
-    if path.endswith("/__init__.py") and folder in both.target.folders and not became(path, both.target):
+    if (
+        path.endswith("/__init__.py")
+        and folder in both.target.folders
+        and not became(path, both.target)
+    ):
         if any(p.startswith(f"{folder}/") and p.endswith(".py") for p in both.target.files):
             why = "a package loses its `__init__`"
             both.found.say(BREAKS, both.base.name(path), why, Place(path, 1, BASE))

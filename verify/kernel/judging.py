@@ -199,7 +199,6 @@ class Judge:
                 why = f"`{spelled}` in it is bound to nothing"
             self.both.found.say(BREAKS, title, why, Place(path, two.line))
 
-
     def _standing(
         self, name: Made, title: str, means: Hashable, reference: Reference, path: str
     ) -> None:

@@ -36,6 +36,7 @@ class Row:
         """Give the row without its guards."""
         return self.name, self.module, self.member
 
+
 # What a type checker alone reads may always be guarded: whether it was so, the machine sees.
 _FOR_TYPES = {
     f"0 If {[ast.dump(ast.parse(text, mode='eval').body)]}"
@@ -266,7 +267,7 @@ def guards(source: Source) -> Iterator[str]:
             yield from (f"{number} {said}" for number, _ in enumerate(blocks(node)))
 
 
-def _said(node: ast.stmt) -> str:
+def _said(node: ast.AST) -> str:
     """Give what a guard depends on, as text."""
     test = getattr(node, "test", None)
     caught = [handler.type for handler in getattr(node, "handlers", ())]
@@ -318,4 +319,3 @@ def used(source: Source) -> set[str]:
             if len(node.value) < 1 << 12:
                 found |= set(_WORD.findall(node.value))
     return found
-

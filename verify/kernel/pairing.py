@@ -19,7 +19,7 @@ from verify.kernel.tree import Tree
 
 At = tuple[str, int]  # a top-level statement: its path and index
 Site = tuple[Hashable, ...]  # the same for a statement of the base and what it became
-Key = Callable[[At, Statement], Hashable]
+Key = Callable[[Statement], Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,8 @@ def pair(base: Tree, target: Tree, changed: Iterable[str]) -> Pairing:
     ours = dict(_statements(base, changed))
     theirs = dict(_statements(target, changed))
     found = Pairing()
-    texts: Key = lambda _, statement: statement.text  # noqa: E731 - three alike, in their order
-    syntax: Key = lambda _, statement: shape(statement.node)  # noqa: E731
     left, todo = dict(ours), dict(theirs)
-    for key in (texts, syntax):
+    for key in (_text, _syntax):
         for same_file in (True, False):
             _match(left, todo, key, same_file, found)
     _edited(left, todo, found)
@@ -94,9 +92,9 @@ def _match(
     """Pair what has the same key, first within a file, then with any other."""
     waiting: dict[Hashable, deque[At]] = defaultdict(deque)
     for at, statement in left.items():
-        waiting[key(at, statement), at[0] if same_file else ""].append(at)
+        waiting[key(statement), at[0] if same_file else ""].append(at)
     for at, statement in list(todo.items()):
-        queue = waiting.get((key(at, statement), at[0] if same_file else ""))
+        queue = waiting.get((key(statement), at[0] if same_file else ""))
         if queue:
             twin = queue.popleft()
             found.base_of[at] = twin
@@ -109,7 +107,6 @@ def _edited(left: dict[At, Statement], todo: dict[At, Statement], found: Pairing
     for at, statement in left.items():
         if names := defined(statement.node):
             waiting[names].append(at)
-    blanked: Key = lambda _, statement: _blank(statement.node)  # noqa: E731
     for same_file in (True, False):
         for at, statement in list(todo.items()):
             known = waiting.get(defined(statement.node), [])
@@ -118,12 +115,20 @@ def _edited(left: dict[At, Statement], todo: dict[At, Statement], found: Pairing
                 twin = fitting[0]
                 found.base_of[at] = twin
                 del left[twin], todo[at]
-    _match(left, todo, blanked, True, found)
+    _match(left, todo, _blank, True, found)
 
 
-def _blank(node: ast.stmt) -> str:
+def _text(statement: Statement) -> str:
+    return statement.text
+
+
+def _syntax(statement: Statement) -> str:
+    return shape(statement.node)
+
+
+def _blank(statement: Statement) -> str:
     """Give a statement's syntax without its names and texts."""
-    return _NAMES.sub("", shape(node))
+    return _NAMES.sub("", shape(statement.node))
 
 
 def _copied(ours: dict[At, Statement], todo: dict[At, Statement], found: Pairing) -> None:
@@ -180,9 +185,7 @@ class _Bare(ast.NodeTransformer):
         return super().generic_visit(node)
 
 
-def differences(
-    one: ast.AST, two: ast.AST
-) -> Iterator[tuple[ast.AST | None, ast.AST | None]]:
+def differences(one: ast.AST, two: ast.AST) -> Iterator[tuple[ast.AST | None, ast.AST | None]]:
     """List the innermost places where two statements differ, imports in them left out.
 
     A place that only one side has is paired with None. Chains of attributes are one place.

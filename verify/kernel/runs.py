@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from verify.kernel.both import Both
 from verify.kernel.entries import Arrival, Entry, name_of
@@ -53,9 +54,9 @@ class Runs:
         else:
             self._follow(run, lambda: machine.load(name))
         self.ran += len(machine.modules)
-        module = machine.modules.get("__main__" if script else name)
-        if not script and run.ended == DONE and isinstance(module, Module):
-            self._modules.setdefault((tree.side, path), module)
+        found = machine.modules.get(name)
+        if not script and run.ended == DONE and isinstance(found, Module):
+            self._modules.setdefault((tree.side, path), found)
         return run
 
     def module(self, tree: Tree, path: str) -> Module | None:
@@ -77,7 +78,7 @@ class Runs:
         run = Run(Machine(tree, self.both.sites(tree), folders))
         run.machine.near = self.near
         for path in paths:
-            self._follow(run, lambda path=path: run.machine.load(name_of(tree, path)))
+            self._follow(run, partial(run.machine.load, name_of(tree, path)))
         return run
 
     def _follow(self, run: Run, action: Callable[[], object]) -> None:

@@ -75,9 +75,7 @@ def _named(text: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
             module, _, name = module.rpartition(".")
 
 
-def _text(
-    both: Both, path: str, text: str, gone: dict[str, set[str]], *, settings: bool
-) -> None:
+def _text(both: Both, path: str, text: str, gone: dict[str, set[str]], *, settings: bool) -> None:
     for number, line in enumerate(text.split("\n"), 1):
         for module, name in _named(line, gone):
             table = path.endswith((".json", ".yaml", ".yml"))

@@ -229,4 +229,3 @@ def _wanted(node: ast.AST) -> list[str]:
     optional = len(spec.defaults) if isinstance(spec, ast.arguments) else 0
     every = [arg.arg for arg in parameters(node)]
     return every[: len(every) - optional] if optional else every
-

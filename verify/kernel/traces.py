@@ -11,12 +11,13 @@ from verify.kernel.machine.state import Death, Event
 from verify.kernel.machine.values import Module, key
 from verify.kernel.runs import DONE, LIMIT, RAISED, Run
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OPEN, TARGET, Place
+from verify.kernel.words import words
 
 # Names that Python or a tool reads by itself, whoever else does.
-READ_BY_TOOLS = frozenset(
+READ_BY_TOOLS = words(
     """__getattr__ __dir__ __path__ __all__ __test__ __version__ load_tests pytestmark
     pytest_plugins collect_ignore collect_ignore_glob setup_module teardown_module setup_function
-    teardown_function setUpModule tearDownModule""".split()
+    teardown_function setUpModule tearDownModule"""
 )
 
 

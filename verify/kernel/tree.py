@@ -62,11 +62,10 @@ class Tree:
         self._imports: dict[str, set[str]] = {}
         self.folders = {""}
         for path in files:
-            while "/" in path:
-                path = path.rpartition("/")[0]
-                if path in self.folders:
-                    break
-                self.folders.add(path)
+            folder = path.rpartition("/")[0]
+            while folder not in self.folders:
+                self.folders.add(folder)
+                folder = folder.rpartition("/")[0]
 
     def source(self, path: str) -> Source:
         """Parse a file. Raises `OpaqueError`."""
@@ -123,9 +122,9 @@ class Tree:
         text = self.text(path)
         found: set[str] = set()
         for name in spelled(text, {self.name(path), self.spaced(path)}, path):
-            while name:
-                found.update(self.named.get(name, ()))
-                name = name.rpartition(".")[0]
+            parts = name.split(".")
+            for end in range(len(parts), 0, -1):
+                found.update(self.named.get(".".join(parts[:end]), ()))
         yield from found
         if _COMPUTED.search(text):  # the names may stand in a table of a module beside
             words = {word for at in (path, *found) for word in _WORD.findall(self.text(at))}

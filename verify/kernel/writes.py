@@ -20,9 +20,7 @@ Definition = Hashable
 @dataclass
 class _Side:
     readers: dict[Name, set[Definition]] = field(default_factory=lambda: defaultdict(set))
-    writers: dict[Definition, dict[Name, Place]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
+    writers: dict[Definition, dict[Name, Place]] = field(default_factory=lambda: defaultdict(dict))
     titles: dict[Definition, str] = field(default_factory=dict)
 
     def edges(self) -> dict[tuple[Definition, Definition], tuple[Name, Place]]:

@@ -39,7 +39,7 @@ _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
 Named = dict[str, Value]
 
 
-class Returned(Exception):  # noqa: N818 - the way out of a function
+class Returned(Exception):
     """A function returns."""
 
     def __init__(self, value: Value) -> None:
@@ -125,22 +125,25 @@ class Calls(Objects):
         """Call something."""
         self.step()
         function = self.pick(function)
+        if isinstance(function, Function):
+            return self.run_function(function, given, named)
+        if isinstance(function, Outside):
+            return self.call_outside(function.name, given, named)
+        if isinstance(function, Class):
+            return self.create(function, given, named)
+        if isinstance(function, Product):
+            return self._call_product(function, given, named)
+        return self._call_object(function, given, named)
+
+    def _call_object(self, function: Value, given: list[Value], named: Named) -> Value:
         if isinstance(function, Bound):
             if isinstance(function.method, Outside):
                 return self.method(function.owner, function.method.name, given, named)
             return self.call(function.method, [function.owner, *given], named)
-        if isinstance(function, Function):
-            return self.run_function(function, given, named)
-        if isinstance(function, Class):
-            return self.create(function, given, named)
         if isinstance(function, Instance):
             own = self.in_class(function.of, "__call__")
             if own is not None:
                 return self.call(own, [function, *given], named)
-        if isinstance(function, Outside):
-            return self.call_outside(function.name, given, named)
-        if isinstance(function, Product):
-            return self._call_product(function, given, named)
         return self.act("call", key(function), given, named)
 
     def act(self, what: str, of: Key, given: list[Value], named: Named) -> Value:
@@ -377,16 +380,14 @@ class Calls(Objects):
         self.open("lists", owner.module.name)
         return Unknown(("names", name, tuple(sorted(owner.module.names))))
 
-    def _of_constant(
-        self, owner: Constant, name: str, given: list[Value], named: Named
-    ) -> Value:
+    def _of_constant(self, owner: Constant, name: str, given: list[Value], named: Named) -> Value:
         plain = [literal(self.pick(value)) for value in given]
         words = {word: literal(self.pick(value)) for word, value in named.items()}
         known = not owner.own and UNBOUND not in (*plain, *words.values())
         if known and isinstance(owner.value, (str, int, float, bytes)):
             try:
                 found = getattr(owner.value, name)(*plain, **words)
-            except Exception as error:  # noqa: BLE001 - whatever the program's own call raises
+            except Exception as error:
                 raise Raised(type(error).__name__, str(error)) from None
             return self.from_python(found)
         if any(map(self.acts, given)) and name in ("join", "format", "format_map"):
@@ -462,9 +463,7 @@ class Calls(Objects):
         self._changed(owner, name, told(given, named))
         return result
 
-    def _change_dict(
-        self, owner: Collection, name: str, given: list[Value], named: Named
-    ) -> Value:
+    def _change_dict(self, owner: Collection, name: str, given: list[Value], named: Named) -> Value:
         first = self.pick(given[0]) if given else None
         if name == "setdefault" and first is not None:
             known = self.item(owner, first)
@@ -518,9 +517,7 @@ class Calls(Objects):
     def _listed(self, name: str) -> bool:
         last = name.removeprefix("builtins.")
         return (
-            effects.inert_call(name)
-            or name in _PLAIN
-            or (last in effects.ERRORS and name != last)
+            effects.inert_call(name) or name in _PLAIN or (last in effects.ERRORS and name != last)
         )
 
     def _product(self, name: str, given: list[Value], named: Named) -> Value:
@@ -626,7 +623,9 @@ class Calls(Objects):
         return None
 
     def _setitem(self, given: list[Value], named: Named) -> Value | None:
-        owner, name = (self.pick(given[0]), self.pick(given[1])) if len(given) == 3 else (None, None)
+        owner, name = (
+            (self.pick(given[0]), self.pick(given[1])) if len(given) == 3 else (None, None)
+        )
         if isinstance(owner, Names) and isinstance(name, Constant):
             self.write(owner.module, str(name.value), given[2])
             return NONE
@@ -729,7 +728,9 @@ class Calls(Objects):
 
     def _isinstance(self, given: list[Value], named: Named) -> Value | None:
         values = [self.pick(value) for value in given]
-        if any(isinstance(v, Instance) or (isinstance(v, Class) and self.hooked(v)) for v in values[1:]):
+        if any(
+            isinstance(v, Instance) or (isinstance(v, Class) and self.hooked(v)) for v in values[1:]
+        ):
             return self.operate("isinstance", *values)
         return Unknown(("isinstance", tuple(map(key, values))))
 

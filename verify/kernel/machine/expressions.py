@@ -33,14 +33,14 @@ from verify.kernel.machine.values import (
 
 MOST_TEXT = 1 << 16  # characters of a constant that is computed
 _BINARY: dict[type[ast.operator], Callable[[object, object], object]] = {
-    ast.Add: operator.add,  # type: ignore[dict-item]
-    ast.Sub: operator.sub,  # type: ignore[dict-item]
-    ast.Mult: operator.mul,  # type: ignore[dict-item]
-    ast.Mod: operator.mod,  # type: ignore[dict-item]
-    ast.FloorDiv: operator.floordiv,  # type: ignore[dict-item]
-    ast.Div: operator.truediv,  # type: ignore[dict-item]
-    ast.BitOr: operator.or_,  # type: ignore[dict-item]
-    ast.BitAnd: operator.and_,  # type: ignore[dict-item]
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
 }
 _COMPARE: dict[type[ast.cmpop], Callable[[object, object], object]] = {
     ast.Eq: operator.eq,
@@ -229,7 +229,7 @@ class Expressions(Calls):
         if compute and left is not UNBOUND and right is not UNBOUND and _small(left, right):
             try:
                 found = compute(left, right)
-            except Exception as error:  # noqa: BLE001 - whatever the program's own operation raises
+            except Exception as error:
                 raise Raised(type(error).__name__, str(error)) from None
             return self.from_python(found)
         joined = isinstance(one, Collection) and isinstance(two, Collection)
@@ -304,7 +304,7 @@ class Expressions(Calls):
                 self.observe_object(value)
             try:
                 return Constant(bool(_COMPARE[type(op)](left, right)))
-            except Exception:  # noqa: BLE001 - whatever the program's own comparison raises
+            except Exception:
                 return None
         if isinstance(two, Collection) and isinstance(op, (ast.In, ast.NotIn)):
             return self._contained(one, op, two)

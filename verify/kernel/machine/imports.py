@@ -16,6 +16,7 @@ from verify.kernel.machine.values import (
     Collection,
     Constant,
     Function,
+    Key,
     Module,
     ModuleValue,
     Names,
@@ -401,19 +402,24 @@ class Imports(State):
         if value is not UNBOUND:
             self.observe(module, name)
             return value
+        return self.own_name(module, name)
+
+    def own_name(self, module: Module, name: str) -> Value:
+        """Give one of the names that a module has from the start, or `UNBOUND`."""
         if name == "__name__":
             shown = "__main__" if module.kind == "script" else module.name
             return Constant(shown, own=True)
-        if name in ("__file__", "__path__"):
-            return Unknown((name, module.path.rpartition("/")[0]))
-        if name == "__doc__":
-            return Unknown((name, ast.get_docstring(self.tree.source(module.path).tree)))
         if name == "__package__":
             package = module.name if module.folders else module.name.rpartition(".")[0]
             return Constant(package)
-        if name in OWN:
-            return Unknown((name,))
-        return UNBOUND
+        told: dict[str, Key] = {
+            "__file__": ("__file__", module.path.rpartition("/")[0]),
+            "__path__": ("__path__", module.path.rpartition("/")[0]),
+            **{own: (own,) for own in OWN},
+        }
+        if name == "__doc__":
+            return Unknown((name, ast.get_docstring(self.tree.source(module.path).tree)))
+        return Unknown(told[name]) if name in told else UNBOUND
 
     def observe(self, module: Module, name: str) -> None:
         """Note that a statement reads a binding of another."""

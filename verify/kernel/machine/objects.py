@@ -25,11 +25,12 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
+from verify.kernel.words import words
 
 MOST_BASES = 30  # of one class, one above the other
-_QUIET = frozenset(
+_QUIET = words(
     """__init__ __module__ __doc__ __slots__ __annotations__ __dataclass__ __qualname__ __name__
-    __match_args__ __post_init__ __all__""".split()
+    __match_args__ __post_init__ __all__"""
 )
 
 
@@ -57,9 +58,8 @@ class Objects(Imports):
         """List the bases of a class that are not of the tree."""
         found = []
         for one in self.above(of):
-            for base in map(self.pick, one.bases):
-                if not isinstance(base, Class) and not is_object(base):
-                    found.append(base)
+            bases = map(self.pick, one.bases)
+            found += [base for base in bases if not isinstance(base, Class) and not is_object(base)]
         return found
 
     def whole(self, of: Value) -> bool:
@@ -117,20 +117,24 @@ class Objects(Imports):
         if value is not UNBOUND:
             self.observe(module, name)
             return value
-        if name == "__dict__":
-            return Names(module)
-        if name == "__name__":
-            return Constant(module.name)
-        if name == "__file__" and module.kind == "space":
-            return Constant(None)
-        if name.startswith("__") and name not in ("__getattr__", "__dir__", "__all__"):
-            return Unknown((name, module.name))
+        special = name.startswith("__") and name not in ("__getattr__", "__dir__", "__all__")
+        if special:
+            return self._special(module, name)
         try:
             return self.missing(module, name, "AttributeError")
         except Raised as error:
             if default is not None and error.error == "AttributeError":
                 return default
             raise
+
+    def _special(self, module: Module, name: str) -> Value:
+        if name == "__dict__":
+            return Names(module)
+        if name == "__name__":
+            return Constant(module.name)
+        if name == "__file__" and module.kind == "space":
+            return Constant(None)
+        return Unknown((name, module.name))
 
     def _of_function(self, owner: Function, name: str, default: Value | None) -> Value:
         value = owner.attributes.get(name)
@@ -180,18 +184,20 @@ class Objects(Imports):
         if isinstance(value, Function):
             return Bound(owner, value)
         if isinstance(value, Product) and value.wraps is not None:
-            if value.maker in ("builtins.property", "functools.cached_property"):
-                return self.call(value.wraps, [owner], {})
-            if value.maker == "builtins.classmethod":
-                return Bound(owner.of, value.wraps)
-            if value.maker == "builtins.staticmethod":
-                return value.wraps
-            if value.maker in effects.WRAPPERS:
-                return Bound(owner, value.wraps)
+            return self._descriptor(owner, value, value.wraps)
         if isinstance(value, Instance) and self.in_class(value.of, "__get__"):
             self.event("descriptor", key(value), key(owner))
             return Unknown(("descriptor", key(value), key(owner)))
         return value
+
+    def _descriptor(self, owner: Instance, value: Product, inner: Value) -> Value:
+        if value.maker in ("builtins.property", "functools.cached_property"):
+            return self.call(inner, [owner], {})
+        if value.maker == "builtins.classmethod":
+            return Bound(owner.of, inner)
+        if value.maker == "builtins.staticmethod":
+            return inner
+        return Bound(owner, inner) if value.maker in effects.WRAPPERS else value
 
     def _of_rest(self, owner: Value, name: str) -> Value:
         if isinstance(owner, Product):

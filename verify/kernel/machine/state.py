@@ -30,7 +30,7 @@ _ABSENT: Any = UNBOUND
 Answers = dict[Key, bool]
 
 
-class Raised(Exception):  # noqa: N818 - it is what the program raises, not an error of ours
+class Raised(Exception):
     """The program raises. `error` is the name of the type, `outside` what it wants from there."""
 
     def __init__(self, error: str, about: str = "", outside: str = "") -> None:
@@ -248,9 +248,7 @@ class State:
         places = {where: change[:2] for path in done for where, change in path.changes.items()}
         for where, (space, name) in places.items():
             old = space.get(name, _ABSENT)
-            values = [
-                path.changes[where][2] if where in path.changes else old for path in done
-            ]
+            values = [path.changes[where][2] if where in path.changes else old for path in done]
             owners = [index for index, path in enumerate(done) if where in path.changes]
             if self._born.get(id(space), (-1,))[0] >= born and len(owners) < len(done):
                 values = [values[owners[0]]] * len(done)  # it exists on these paths only

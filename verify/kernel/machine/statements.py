@@ -15,7 +15,6 @@ from verify.kernel.machine.scopes import Scope, binds, parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
     NONE,
-    Bound,
     Class,
     Collection,
     Constant,
@@ -36,6 +35,9 @@ from verify.kernel.source import imports_only
 from verify.kernel.tree import Tree
 
 MOST_TURNS = 20  # of a `while` whose condition is known
+
+
+_NOTHING = ast.Constant(None)
 
 
 class LeftError(Exception):
@@ -437,7 +439,7 @@ class Machine(Expressions):
         return False
 
     def _do_match(self, node: ast.stmt, scope: Scope) -> None:
-        subject = self.value(getattr(node, "subject"), scope)  # noqa: B009 - absent in no version
+        subject = self.value(getattr(node, "subject", _NOTHING), scope)
         cases: list[ast.match_case] = getattr(node, "cases", [])
         for case in cases:
             self._pattern(case, subject, scope)
@@ -484,9 +486,7 @@ class Machine(Expressions):
         self.counts[name] += 1
         return name, self.counts[name]
 
-    def _do_functiondef(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope
-    ) -> None:
+    def _do_functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         decorators = [self.value(decorator, scope) for decorator in node.decorator_list]
         made = self.function(node, scope)
         parts = [*map(key, decorators), *((n, key(v)) for n, v in made.defaults.items())]
@@ -559,7 +559,9 @@ class Machine(Expressions):
                 (inner[0] == "outside" and inner[1] in effects.BASES) or inner[0] == "class"
             )
         return isinstance(base, Product) and base.maker in (
-            "collections.namedtuple", "builtins.type", "typing.NewType",
+            "collections.namedtuple",
+            "builtins.type",
+            "typing.NewType",
         )
 
 

@@ -40,6 +40,7 @@ class Constant(Value):
     own: bool = False
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         if self.own:
             return ("own name", self.value)
         return type(self.value).__name__, repr(self.value)
@@ -50,6 +51,7 @@ class Unbound(Value):
     """No value: what a name has on the paths that do not bind it."""
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         return ("unbound",)
 
 
@@ -60,6 +62,7 @@ class Outside(Value):
     name: str
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         return "outside", self.name
 
 
@@ -83,6 +86,7 @@ class ModuleValue(Value):
     module: Module
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         return "module", self.module.name
 
 
@@ -93,6 +97,7 @@ class Names(Value):
     module: Module
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         return "names of", self.module.name
 
 
@@ -107,6 +112,7 @@ class Function(Value):
     attributes: Space
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         return "function", self.name
 
 
@@ -123,6 +129,7 @@ class Class(Value):
     scope: Scope
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         return "class", self.name
 
 
@@ -135,6 +142,7 @@ class Instance(Value):
     attributes: Space
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         held = tuple((name, inner(value)) for name, value in self.attributes.items())
         return "instance", self.made, self.of.name, held
 
@@ -159,6 +167,7 @@ class Collection(Value):
         return self.keys["items"]
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         made = () if self.kind == "tuple" else self.made
         keys = tuple(map(inner, self.names)) if self.kind == "dict" else ()
         return self.kind, made, keys, tuple(map(inner, self.items))
@@ -176,6 +185,7 @@ class Product(Value):
     immutable: bool = False
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         held = tuple((name, inner(value)) for name, value in self.attributes.items())
         name = () if self.immutable else self.made
         return "product", self.maker, self.arguments, name, held
@@ -191,6 +201,7 @@ class Unknown(Value):
         self.how = compact(self.how)
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         return "unknown", self.how
 
 
@@ -202,6 +213,7 @@ class Bound(Value):
     method: Value
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         return "bound", inner(self.owner), inner(self.method)
 
 
@@ -214,6 +226,7 @@ class Choice(Value):
     no: Value
 
     def describe(self, inner: Inner) -> Key:
+        """Give the key."""
         return "choice", self.symbol, inner(self.yes), inner(self.no)
 
 

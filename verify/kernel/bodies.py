@@ -34,6 +34,7 @@ from verify.kernel.machine.values import (
     key,
 )
 from verify.kernel.source import DEFINITIONS, IMPORTS, imports_only, stored
+from verify.kernel.words import words
 
 MOST_STEPS_OF_BODY = 20_000
 
@@ -224,11 +225,42 @@ def _spelled(statement: ast.stmt, scope: Scope) -> None:
                 scope.names[name] = Unknown(("import", source, alias.name))
 
 
+# Names by which a body may reach modules that it does not name.
+_REACHING = words(
+    """patch monkeypatch setattr delattr import_module __import__ globals locals vars exec eval
+    reload sys mock getattr hasattr dir __dict__ locate find_spec os"""
+)
+
+
+@lru_cache(maxsize=1 << 15)
+def reaches(node: ast.AST) -> bool:
+    """Tell whether a body imports, writes to its module, or may reach others by a lookup."""
+    return any(
+        isinstance(inner, (*IMPORTS, ast.Global))
+        or getattr(inner, "id", "") in _REACHING
+        or getattr(inner, "attr", "") in _REACHING
+        for inner in ast.walk(node)
+    )
+
+
 class Bodies:
     """Reads the bodies of one side."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self._modules = False  # whether what was resolved last goes through a module of the tree
+
+    def goes_through_modules(self, made: Function | Class, owner: Class | None) -> bool:
+        """Tell whether a body uses modules of the tree as values, so that it has to be run."""
+        self._modules = False
+        self.resolve(made, set())
+        if owner is not None and not self._modules:
+            start = self.machine.in_class(owner, "__init__")
+            held = owner.attributes.values()
+            self._modules = any(isinstance(value, ModuleValue) for value in held)
+            if isinstance(start, Function) and start is not made and not self._modules:
+                self.resolve(start, set())
+        return self._modules
 
     def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""
@@ -286,6 +318,7 @@ class Bodies:
         machine = self.machine
         try:
             value = machine.look_up(parts[0], scope)
+            self._modules = self._modules or isinstance(value, ModuleValue)
             for index, part in enumerate(parts[1:], 1):
                 if isinstance(value, ModuleValue):
                     if part not in value.module.names and "__getattr__" in value.module.names:

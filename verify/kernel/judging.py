@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable, Sequence
 
 from verify.kernel import doctests, effects, strings, tests
-from verify.kernel.bodies import Bodies, Probe, Reference, Resolved
+from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, reaches
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
@@ -120,10 +120,28 @@ class Judge:
                 continue  # read before, with the same meaning of every name
             self._probes.add((name, means))
             if isinstance(a, Function) and isinstance(b, Function):
+                if not self._runs(ours, theirs, a, b, owners[0].get(name), owners[1].get(name)):
+                    continue
                 p = ours.probe(a, owners[0].get(name))
                 q = theirs.probe(b, owners[1].get(name))
                 self._probed(name, b, p, q)
         self._tops(ours, theirs)
+
+    def _runs(
+        self,
+        ours: Bodies,
+        theirs: Bodies,
+        a: Function,
+        b: Function,
+        *owners: Class | None,
+    ) -> bool:
+        """Tell whether a body has to be run: in a changed file, or where it may reach modules."""
+        if {a.scope.module.path, b.scope.module.path} & self.both.changed or reaches(a.node):
+            return True
+        return any(
+            bodies.goes_through_modules(made, owner)
+            for bodies, made, owner in ((ours, a, owners[0]), (theirs, b, owners[1]))
+        )
 
     def _made(self, one: Definition, two: Definition) -> None:
         """Compare what was evaluated when a definition was made, and what a class holds."""

@@ -31,6 +31,7 @@ from verify.kernel.machine.values import (
     key,
 )
 
+MOST_TURNS_READ = 2  # of a loop, where a body is read
 MOST_TEXT = 1 << 16  # characters of a constant that is computed
 _BINARY: dict[type[ast.operator], Callable[[object, object], object]] = {
     ast.Add: operator.add,
@@ -419,7 +420,8 @@ class Expressions(Calls):
         value = self.pick(value)
         if isinstance(value, Collection):
             self.observe_object(value)
-            return list(value.names if value.kind == "dict" else value.items)[:MOST_ITEMS]
+            most = MOST_TURNS_READ if self.probing else MOST_ITEMS
+            return list(value.names if value.kind == "dict" else value.items)[:most]
         if isinstance(value, Constant) and isinstance(value.value, str):
             return [Constant(letter) for letter in value.value[:MOST_ITEMS]]
         return [self.operate("iterate", value)]

@@ -27,9 +27,10 @@ from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
 _EVALUATES = re.compile(
-    r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|pydantic|fastapi|typer|attrs?"
-    r"|msgspec|strawberry|injector|beartype|typeguard|cattrs|dataclass|singledispatch)\b"
+    r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|pydantic|fastapi|typer"
+    r"|msgspec|strawberry|injector|beartype|typeguard|cattrs|singledispatch)\b"
 )
+_READ_BY_DATACLASS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 
 
 def judge(both: Both) -> None:
@@ -207,7 +208,8 @@ class Judge:
                 self.edits.same(name, one.parts, two.parts)
                 self._standing(name, title, now, two, path)
                 continue
-            if two.note and not self.evaluated:
+            read = self.evaluated or _READ_BY_DATACLASS & {*one.parts, *two.parts}
+            if two.note and not read:
                 why = "an annotation in it names what only a type checker finds"
                 self.both.found.say(OBSERVED, title, why, Place(path, two.line))
                 continue

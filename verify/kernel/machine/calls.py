@@ -269,7 +269,7 @@ class Calls(Objects):
         found = dict(zip(names, given, strict=False))
         if spec.vararg:
             found[spec.vararg.arg] = self.collection("tuple", given[len(names) :])
-        elif len(given) > len(names):
+        elif len(given) > len(names) and "**" not in named:
             raise Raised("TypeError", "too many arguments")
         known = {arg.arg for arg in parameters(function.node)}
         more = {name: value for name, value in named.items() if name not in known}
@@ -281,7 +281,7 @@ class Calls(Objects):
             found.setdefault(name, value)
         for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
             if name not in found:
-                if self.reader is not function:
+                if self.reader is not function and "**" not in named:
                     raise Raised("TypeError", f"no argument {name}")
                 found[name] = Unknown(("argument", function.name, name))
         return found

@@ -387,6 +387,8 @@ class Expressions(Calls):
         function = self.value(node.func, scope)
         given = self.many(node.args, scope)
         named: dict[str, Value] = {}
+        if any(isinstance(arg, ast.Starred) for arg in node.args):
+            named |= {"**": value for value in given if _unpacked(value)}
         for word in node.keywords:
             value = self.pick(self.value(word.value, scope))
             if word.arg:
@@ -483,6 +485,12 @@ class Expressions(Calls):
     def _on_dictcomp(self, node: ast.DictComp, scope: Scope) -> Value:
         rows = self._rows(node, scope, [node.key, node.value])
         return self.mapping([row[0] for row in rows], [row[1] for row in rows])
+
+
+def _unpacked(value: Value) -> bool:
+    """Tell whether an argument stands for any number of them."""
+    how = value.how if isinstance(value, Unknown) else ()
+    return isinstance(how, tuple) and how[:1] == ("unpack",)
 
 
 def _last(function: Value) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from verify.kernel import effects
 from verify.kernel.machine.imports import Imports, home
@@ -155,7 +157,7 @@ class Objects(Imports):
             return Unknown(("attribute", key(owner), name))
         if default is not None:
             return default
-        if self.probing:
+        if self.probing or any(name in assigned(one.node) for one in self.above(of)):
             return Unknown(("attribute", key(owner), name))
         raise Raised("AttributeError", name)
 
@@ -254,6 +256,20 @@ class Objects(Imports):
             self.changes[where].add(self.site)
         else:
             self.event("delete", key(owner), name)
+
+
+@lru_cache(maxsize=1 << 12)
+def assigned(node: ast.ClassDef) -> frozenset[str]:
+    """Give the attributes that the code of a class sets on something, or declares."""
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+            found.add(inner.attr)
+        elif isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+            found.add(inner.target.id)
+        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            found.add(inner.value)  # `setattr`, `__slots__`
+    return frozenset(found)
 
 
 def made_by(value: Value) -> tuple[object, int]:

@@ -388,7 +388,8 @@ class Expressions(Calls):
         given = self.many(node.args, scope)
         named: dict[str, Value] = {}
         if any(isinstance(arg, ast.Starred) for arg in node.args):
-            named |= {"**": value for value in given if _unpacked(value)}
+            if any(map(_unpacked, given)):
+                named["**"] = Unknown(("unpack",))
         for word in node.keywords:
             value = self.pick(self.value(word.value, scope))
             if word.arg:

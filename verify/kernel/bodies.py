@@ -243,6 +243,14 @@ def reaches(node: ast.AST) -> bool:
     )
 
 
+@lru_cache(maxsize=1 << 15)
+def global_names(node: ast.AST) -> frozenset[str]:
+    """Give the names that a body declares to be its module's, and so may bind."""
+    return frozenset(
+        name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names
+    )
+
+
 class Bodies:
     """Reads the bodies of one side."""
 

@@ -112,7 +112,8 @@ STANDING = _table(
     {
         "it sees the names or the frame of where it stands": """
             builtins.globals builtins.locals builtins.eval builtins.exec sys._getframe
-            inspect.stack inspect.currentframe inspect.getmodule""",
+            inspect.stack inspect.currentframe inspect.getmodule inspect.getouterframes
+            traceback.extract_stack traceback.print_stack sys._current_frames""",
     }
 )
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable, Sequence
 
 from verify.kernel import doctests, effects, strings, tests
-from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, reaches
+from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_names, reaches
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
@@ -113,6 +113,8 @@ class Judge:
         shared = one.machine.definitions.keys() & two.machine.definitions.keys()
         for name in sorted(shared, key=repr):
             a, b = one.machine.definitions[name].value, two.machine.definitions[name].value
+            _note_globals(one.machine, a)
+            _note_globals(two.machine, b)
             if not {a.scope.module.path, b.scope.module.path} & self.runs.near:
                 continue  # nothing that changed can be reached from here
             self._made(one.machine.definitions[name], two.machine.definitions[name])
@@ -231,6 +233,14 @@ class Judge:
         if outside in effects.STANDING or reference.parts[-1] in ("__globals__", "__code__"):
             why = f"`{'.'.join(reference.parts)}` in it sees where it stands"
             self.both.found.say(OPEN, title, why, Place(path, reference.line))
+
+
+def _note_globals(machine: Machine, made: Function | Class) -> None:
+    """Note the names of its module that a body may bind, on whatever path."""
+    module = made.scope.module
+    for name in global_names(made.node):
+        where = module.path, made.node.lineno
+        machine.written.setdefault((("body", made.name), module.name, name), where)
 
 
 def _owners(machine: Machine) -> dict[Made, Class]:

@@ -6,8 +6,10 @@ import random
 
 import pytest
 
+from tests.verify.certificate.trees import files
 from tests.verify.kernel.trees import explain
-from tests.verify.mutants.test_mutants import SMALL, faulty, files, proof, put
+from tests.verify.mutants.faults import proof
+from tests.verify.mutants.test_mutants import SMALL, faulty, put
 from verify.kernel import CERTIFIED, certify
 
 

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 from verify.kernel.machine.values import (
     UNBOUND,
     Choice,
+    Class,
     Key,
     Made,
     Module,
+    Space,
     Unknown,
     Value,
     key,
@@ -277,23 +279,26 @@ class State:
         if modules:
             self._merge_modules(values, answers)
             return modules[0]
+        classes = [value for value in values if isinstance(value, Class)]
+        if len(classes) == len(values) and len({key(value) for value in classes}) == 1:
+            self._merge_spaces(classes[0].attributes, [c.attributes for c in classes], answers)
+            return first
         if not all(isinstance(value, Value) for value in values):
             return next((v for v in values if v is not _ABSENT), first)
         return merge([*zip(answers, values, strict=True)])
 
     def _merge_modules(self, values: list[Any], answers: list[Answers]) -> None:
         """Make one module of what it is on several paths."""
+        spaces = [value.names if isinstance(value, Module) else {} for value in values]
         kept = next(value for value in values if isinstance(value, Module))
-        names = dict.fromkeys(
-            name for value in values if isinstance(value, Module) for name in value.names
-        )
-        for name in names:
-            found = [
-                value.names.get(name, UNBOUND) if isinstance(value, Module) else UNBOUND
-                for value in values
-            ]
+        self._merge_spaces(kept.names, spaces, answers)
+
+    def _merge_spaces(self, kept: Space, spaces: list[Space], answers: list[Answers]) -> None:
+        """Make one space of what it is on several paths."""
+        for name in dict.fromkeys(name for space in spaces for name in space):
+            found = [space.get(name, UNBOUND) for space in spaces]
             if len({key(value) for value in found}) > 1:
-                self.put(kept.names, name, merge([*zip(answers, found, strict=True)]))
+                self.put(kept, name, merge([*zip(answers, found, strict=True)]))
 
 
 def merge(options: list[tuple[Answers, Value]]) -> Value:

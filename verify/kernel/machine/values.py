@@ -113,6 +113,9 @@ class Function(Value):
 
     def describe(self, inner: Inner) -> Key:
         """Give the key."""
+        if isinstance(self.node, ast.Lambda):  # nothing else compares what it was made with
+            held = tuple((name, inner(value)) for name, value in self.defaults.items())
+            return "function", self.name, held
         return "function", self.name
 
 

@@ -37,6 +37,7 @@ from verify.kernel.source import DEFINITIONS, IMPORTS, imports_only, stored
 from verify.kernel.words import words
 
 MOST_STEPS_OF_BODY = 20_000
+MOST_INNER = 50  # functions that one body makes
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +252,10 @@ def global_names(node: ast.AST) -> frozenset[str]:
     )
 
 
+# Values through which no module of the tree can be reached.
+_WITHOUT_MODULES = (Outside, Constant, Class, Unknown)
+
+
 class Bodies:
     """Reads the bodies of one side."""
 
@@ -326,7 +331,7 @@ class Bodies:
         machine = self.machine
         try:
             value = machine.look_up(parts[0], scope)
-            self._modules = self._modules or isinstance(value, ModuleValue)
+            self._modules = self._modules or not isinstance(value, _WITHOUT_MODULES)
             for index, part in enumerate(parts[1:], 1):
                 if isinstance(value, ModuleValue):
                     if part not in value.module.names and "__getattr__" in value.module.names:
@@ -356,8 +361,11 @@ class Bodies:
         with self._quietly():
             machine.reads = reads
             machine.reader = made
+            machine.inner = []
             try:
-                self._run(made, owner)
+                with suppress(Returned, LeftError):
+                    self._run(made, owner)
+                self._inner(machine)
             except Raised as error:
                 machine.event("raises", error.error, error.about, error.outside)
             except (Returned, LeftError):
@@ -365,7 +373,7 @@ class Bodies:
             except (TooMuchError, RecursionError):
                 found.limit = True
             finally:
-                machine.reads = machine.reader = None
+                machine.reads = machine.reader = machine.inner = None
                 found.events = machine.trace[before:]
                 del machine.trace[before:]
                 machine.site, machine.counts, machine.stack, machine.steps = kept
@@ -397,6 +405,20 @@ class Bodies:
                 machine.block(node.body, scope)
         finally:
             machine.at.pop()
+
+    def _inner(self, machine: Machine) -> None:
+        """Run the functions that a body makes, too, as whoever gets them will."""
+        made = machine.inner or []
+        for at in range(MOST_INNER):
+            if at >= len(made):
+                break
+            machine.reader = made[at]
+            try:
+                self._run(made[at], None)
+            except Raised as error:
+                machine.event("raises", error.error, error.about, error.outside)
+            except (Returned, LeftError):
+                continue
 
     def _instance(self, made: Function, owner: Class) -> Instance:
         """Make the object that a method is called on, with what `__init__` gives it."""

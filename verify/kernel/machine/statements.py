@@ -478,7 +478,10 @@ class Machine(Expressions):
         for arg, optional in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
             if optional is not None:
                 defaults[arg.arg] = self.value(optional, scope)
-        return Function(self._named(node), node, scope, defaults, self.space())
+        made = Function(self._named(node), node, scope, defaults, self.space())
+        if self.inner is not None:
+            self.inner.append(made)
+        return made
 
     def _named(self, node: ast.AST) -> Made:
         """Name a definition: its statement, and the how-manyth of that name it makes."""

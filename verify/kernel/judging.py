@@ -190,7 +190,10 @@ class Judge:
         title = getattr(made.node, "name", "lambda")
         for side, probe in ((BASE, one), (TARGET, two)):
             self.writes.read(side, name, title, probe.reads)
-        if one.acts != two.acts:
+        if one.limit or two.limit:
+            place = Place(made.scope.module.path, made.node.lineno)
+            self.both.found.say(OPEN, title, "it takes too many steps to be followed", place)
+        elif one.acts != two.acts:
             place = Place(made.scope.module.path, made.node.lineno)
             self.both.found.say(BREAKS, title, "what it does when called differs", place)
 

@@ -18,7 +18,6 @@ from verify.kernel.source import DEFINITIONS, IMPORTS, Statement, imports_only, 
 from verify.kernel.tree import Tree
 
 At = tuple[str, int]  # a top-level statement: its path and index
-Site = tuple[Hashable, ...]  # the same for a statement of the base and what it became
 Key = Callable[[Statement], Hashable]
 
 

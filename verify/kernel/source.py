@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 TRIES: tuple[type, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 

@@ -8,7 +8,7 @@ from collections.abc import Collection as Collection_
 
 from verify.kernel import effects
 from verify.kernel.machine.imports import Sites
-from verify.kernel.machine.objects import Objects, identity, made_by
+from verify.kernel.machine.objects import Objects, identity
 from verify.kernel.machine.scopes import Scope, binds, parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
@@ -779,10 +779,6 @@ class Calls(Objects):
         for folder in sorted(folders_in(told(given, named))):
             self.open("lists the folder", folder)
         return Unknown(("listing", told(given, named)))
-
-    def made_here(self, value: Value) -> bool:
-        """Tell whether the present statement made an object."""
-        return made_by(value)[0] == self.site
 
 
 def told(given: Sequence[Value], named: Named) -> Key:

@@ -19,7 +19,6 @@ from verify.kernel.machine.values import (
     Key,
     Module,
     ModuleValue,
-    Names,
     Outside,
     Unknown,
     Value,
@@ -450,10 +449,6 @@ class Imports(State):
     def attribute(self, owner: Value, name: str, default: Value | None = None) -> Value:
         """Give an attribute of anything."""
         raise NotImplementedError
-
-    def names_of(self, module: Module) -> Names:
-        """Give a module's `__dict__`."""
-        return Names(module)
 
 
 def home(module: Module, name: str) -> str:

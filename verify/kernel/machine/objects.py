@@ -22,7 +22,6 @@ from verify.kernel.machine.values import (
     Names,
     Outside,
     Product,
-    Space,
     Unknown,
     Value,
     key,
@@ -296,8 +295,3 @@ def is_object(value: Value) -> bool:
 def is_type(value: Value) -> bool:
     """Tell whether a base is `type`, so that the class is a metaclass."""
     return isinstance(value, Outside) and value.name == "builtins.type"
-
-
-def as_space(names: list[tuple[str, Value]]) -> Space:
-    """Make a space of names."""
-    return dict(names)

@@ -15,12 +15,13 @@ _IMPORT = re.compile(
     re.M,
 )
 _NAME = re.compile(r"[^\W\d][\w.]*")
-_WORD = re.compile(r"[^\W\d]\w*")
+_WORD = re.compile(r"""["']\.?([^\W\d]\w*)(?=["':])""")  # alone in a text, or its first
 _QUOTED = re.compile(r"""["'](\.?[^\W\d]\w*(?:[.:]\w+)+)["']""")
-# Imports whose module is put together, or stands in a text: any word may be a part of its name.
-_COMPUTED = re.compile(
-    r"import_module|__import__|\blocate\b|resolve_name|import_string|find_spec|lazy|pytest_plugins"
-)
+# Imports by a text: as it stands, or put together, so that any word may be a part of the name.
+_CALLED = r"\b(?:import_module|__import__|locate|resolve_name|import_string)\s*\(\s*"
+_PLAIN = re.compile(_CALLED + r"""["']([\w.:]+)["']\s*[,)]""")
+_COMPUTED = re.compile(_CALLED + r"""(?!["'][\w.:]+["']\s*[,)])|\blazy_loader\b""")
+_PLUGINS = re.compile(r"^pytest_plugins\s*=\s*(.*(?:\n[ \t]+.*)*)", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,10 @@ def spelled(text: str, own: Iterable[str], path: str) -> Iterator[str]:
         for module in absolute(source, own, path):
             yield from (f"{module}.{name}" for name in taken)
             yield module
+    for match in _PLAIN.finditer(text):
+        yield match[1].replace(":", ".").strip(".")
+    for match in _PLUGINS.finditer(text):
+        yield from _NAME.findall(match[1])
     for match in _QUOTED.finditer(text):
         yield match[1].replace(":", ".").strip(".")
 

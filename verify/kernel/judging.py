@@ -52,12 +52,14 @@ class Judge:
         self.edits = Edits(both)
         self._probes: set[tuple[Made, int]] = set()
         self._covered: set[str] = set()  # modules that another entry loads as if they started
-        self.evaluated = any(_EVALUATES.search(both.base.text(p)) for p in both.base.python())
+        self.evaluated = False  # whether somebody who reaches the change evaluates annotations
 
     def run(self) -> None:
         """Judge all entries."""
         self.runs.near = near(self.both.base, self.both.changed)
         self.runs.near |= near(self.both.target, self.both.changed)
+        files = self.both.base.files.keys() & self.runs.near
+        self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
         for entry in entries(self.both.base, self.both.target, self.runs.near):
             if entry.name not in self._covered or entry.script:
                 self._entry(entry)

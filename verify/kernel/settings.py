@@ -18,9 +18,8 @@ _SECTIONS = {
 def is_settings(path: str) -> bool:
     """Tell whether a file holds settings that Python's tools read."""
     name = path.rpartition("/")[2]
-    return name in (*FILES, "setup.py", "entry_points.txt", "MANIFEST.in") or name.endswith(
-        (".cfg", ".ini", ".toml")
-    )
+    known = name in (*FILES, "setup.py", "entry_points.txt", "MANIFEST.in")
+    return known or ("/" not in path and name.endswith((".cfg", ".ini", ".toml")))
 
 
 @dataclass(frozen=True, slots=True)

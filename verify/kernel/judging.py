@@ -27,8 +27,10 @@ from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
 _EVALUATES = re.compile(
-    r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|pydantic|fastapi|typer"
-    r"|msgspec|strawberry|injector|beartype|typeguard|cattrs|singledispatch)\b"
+    r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|cattrs|beartype|typeguard)\b"
+)
+_FRAMEWORKS = re.compile(
+    r"\b(?:pydantic|fastapi|typer|msgspec|strawberry|injector|singledispatch|attrs)\b"
 )
 _READ_BY_DATACLASS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 
@@ -216,7 +218,7 @@ class Judge:
                 self._standing(name, title, now, two, path)
                 continue
             read = self.evaluated or _READ_BY_DATACLASS & {*one.parts, *two.parts}
-            if two.note and not read:
+            if two.note and not read and not _FRAMEWORKS.search(self.both.target.text(path)):
                 why = "an annotation in it names what only a type checker finds"
                 self.both.found.say(OBSERVED, title, why, Place(path, two.line))
                 continue

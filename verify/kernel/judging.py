@@ -61,6 +61,11 @@ class Judge:
         self.runs.near = near(self.both.base, self.both.changed)
         self.runs.near |= near(self.both.target, self.both.changed)
         files = self.both.base.files.keys() & self.runs.near
+        self.runs.lists_subclasses = any(
+            b"__subclasses__" in data
+            for path, data in self.both.base.files.items()
+            if path.endswith(".py")
+        )
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
         for entry in entries(self.both.base, self.both.target, self.runs.near):
             if entry.name not in self._covered or entry.script:

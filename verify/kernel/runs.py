@@ -38,6 +38,7 @@ class Runs:
 
     both: Both
     ran: int = 0  # modules
+    lists_subclasses: bool = False  # whether somebody asks a class for those below it
     near: set[str] = field(default_factory=set)  # files from which the change can be reached
     _modules: dict[tuple[str, str], Module | None] = field(default_factory=dict)
 
@@ -46,6 +47,7 @@ class Runs:
         folders = search_path(tree, path, script=script)
         machine = Machine(tree, self.both.sites(tree), folders)
         machine.near = self.near
+        machine.lists_subclasses = self.lists_subclasses
         run = Run(machine)
         if script:
             module = Module("__main__", path, "script")
@@ -77,6 +79,7 @@ class Runs:
             folders += [f for f in search_path(tree, path, script=False) if f not in folders]
         run = Run(Machine(tree, self.both.sites(tree), folders))
         run.machine.near = self.near
+        run.machine.lists_subclasses = self.lists_subclasses
         for path in paths:
             self._follow(run, partial(run.machine.load, name_of(tree, path)))
         return run

@@ -15,7 +15,7 @@ from verify.kernel.tree import Tree, dotted
 from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
 
 # `a.b:c`, `a.b.c`, `a.b : c`: a path of names, with the last one apart or not.
-_PATH = re.compile(r"(?<![\w./-])([A-Za-z_]\w*(?:\.\w+)*)(?:\s*:\s*|\.)([A-Za-z_]\w*)(?!\w)")
+_PATH = re.compile(r"(?<![\w./-])(?=([A-Za-z_]\w*(?:\.\w+)*)(?:\s*:\s*|\.)([A-Za-z_]\w*)(?!\w))")
 _TEXTS = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".ipynb", ".pyi", ".html")
 
 

@@ -53,6 +53,7 @@ class Calls(Objects):
     def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
         super().__init__(tree, sites, folders)
         self.inner: list[Function] | None = None  # what a body that is read makes
+        self.lists_subclasses = False  # whether somebody asks a class for those below it
         self.near: Collection_[str] | None = None  # files from which a change can be reached
         self.reader: Function | None = None  # whose body is being read with unknown arguments
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
@@ -151,11 +152,11 @@ class Calls(Objects):
         """Do what nobody can see into: an event."""
         arguments = told(given, named)
         for value in (*given, *named.values()):
-            self._handed(value)
+            self.handed(value)
         self.event(what, of, arguments)
         return Unknown((what, of, arguments))
 
-    def _handed(self, value: Value) -> None:
+    def handed(self, value: Value) -> None:
         """Note a module that is handed on as a value."""
         value = self.pick(value)
         if isinstance(value, (ModuleValue, Names)):
@@ -491,11 +492,9 @@ class Calls(Objects):
 
     def call_outside(self, name: str, given: list[Value], named: Named) -> Value:
         """Call something outside, by the lists."""
-        special = self._outside.get(name)
-        if special is not None:
-            found = special(given, named)
-            if found is not None:
-                return found
+        found = self._understood(name, given, named)
+        if found is not None:
+            return found
         values = [*map(self.pick, given), *map(self.pick, named.values())]
         first = values[0] if len(values) == 1 else None
         if isinstance(first, (Function, Class, Product)):
@@ -515,6 +514,22 @@ class Calls(Objects):
             return self._product(name, given, named)
         return self.act("call", name, given, named)
 
+    def _understood(self, name: str, given: list[Value], named: Named) -> Value | None:
+        """Do a call that the machine knows, if it is one."""
+        owner, _, last = name.rpartition(".")
+        if owner == "os.environ" and last in effects.CHANGING:
+            self.outside_changed(owner, (last, told(given, named)))
+            return Unknown((name, told(given, named)))
+        special = self._outside.get(name)
+        return special(given, named) if special is not None else None
+
+    def outside_changed(self, name: str, how: Hashable) -> None:
+        """Note that the tree changes outside state, so that later readings differ."""
+        before = key(self.versions.get(name, NONE))
+        self.put(self.versions, name, Unknown((before, how)))
+        self.event("write outside", name, how)
+        self.changes["outside", name].add(self.site)
+
     def _listed(self, name: str) -> bool:
         last = name.removeprefix("builtins.")
         return (
@@ -531,6 +546,8 @@ class Calls(Objects):
             name in _PLAIN and name not in ("builtins.property", "builtins.staticmethod")
         ):
             return Unknown((name, arguments))
+        for value in (*given, *named.values()):
+            self.handed(value)
         wraps = self.pick(given[0]) if given else None
         immutable = name in effects.PURE or effects.is_mark(name) or name == "logging.getLogger"
         inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
@@ -754,6 +771,8 @@ class Calls(Objects):
         return Product("builtins.object", (), self.make(), {})
 
     def _partial(self, given: list[Value], named: Named) -> Value | None:
+        for value in (*given, *named.values()):
+            self.handed(value)
         return Product("functools.partial", told(given, named), self.make(), {})
 
     def _sys_modules(self, given: list[Value], named: Named) -> Value | None:

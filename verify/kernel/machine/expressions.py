@@ -138,7 +138,7 @@ class Expressions(Calls):
 
     def _on_yield(self, node: ast.Yield, scope: Scope) -> Value:
         if node.value:
-            self.value(node.value, scope)
+            self.handed(self.value(node.value, scope))
         return Unknown(("yield",))
 
     def _on_yieldfrom(self, node: ast.YieldFrom, scope: Scope) -> Value:

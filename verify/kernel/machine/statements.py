@@ -175,13 +175,7 @@ class Machine(Expressions):
             if isinstance(held, Collection):
                 texts = [str(v.value) for v in held.items if isinstance(v, Constant)]
                 self.folders[:0] = texts
-        self._outside_changed(owner.name, ("item", key(name), key(value)))
-
-    def _outside_changed(self, name: str, how: Hashable) -> None:
-        before = key(self.versions.get(name, NONE))
-        self.put(self.versions, name, Unknown((before, how)))
-        self.event("write outside", name, how)
-        self.changes["outside", name].add(self.site)
+        self.outside_changed(owner.name, ("item", key(name), key(value)))
 
     def _do_assign(self, node: ast.Assign, scope: Scope) -> None:
         value = self.value(node.value, scope)
@@ -481,6 +475,8 @@ class Machine(Expressions):
         made = Function(self._named(node), node, scope, defaults, self.space())
         if self.inner is not None:
             self.inner.append(made)
+        if isinstance(node, ast.Lambda):
+            self._defined(made, tuple((name, key(value)) for name, value in defaults.items()))
         return made
 
     def _named(self, node: ast.AST) -> Made:
@@ -544,6 +540,8 @@ class Machine(Expressions):
                 inner = hook.wraps if isinstance(hook, Product) and hook.wraps else hook
                 self.call(inner, [made], words)
                 break
+        if self.lists_subclasses and any(isinstance(base, Class) for base in made.bases):
+            self.event("subclass", made.name)
         for held in [*map(self.pick, made.attributes.values())]:
             if isinstance(held, Instance) and self.in_class(held.of, "__set_name__") is not None:
                 self.event("names", key(held), made.name)

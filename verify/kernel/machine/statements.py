@@ -541,7 +541,8 @@ class Machine(Expressions):
                 self.call(inner, [made], words)
                 break
         if self.lists_subclasses and any(isinstance(base, Class) for base in made.bases):
-            self.event("subclass", made.name)
+            self.sees["subclasses",].add(self.site)
+            self.changes["subclasses",].add("whoever lists them")
         for held in [*map(self.pick, made.attributes.values())]:
             if isinstance(held, Instance) and self.in_class(held.of, "__set_name__") is not None:
                 self.event("names", key(held), made.name)

@@ -19,8 +19,8 @@ FLOORS = {
         "formatters", "write", "imports", "move", "callers", "relocation", "engine",
     ),
     "verify": (
-        "certificate", "report", "history", "ancestry", "proofs", "inference", "review", "chain",
-        "reports", "bundle", "release", "ci", "commands", "cli", "__main__",
+        "certificate", "kernel", "report", "history", "ancestry", "proofs", "inference", "review",
+        "chain", "reports", "bundle", "release", "ci", "commands", "cli", "__main__",
     ),
 }  # fmt: skip
 # Arrows of the package itself: what its own `__init__` holds belongs to everybody.

@@ -136,12 +136,18 @@ class TestProcess:
         child = subprocess.Popen(
             [probe.script, "wait"], env=env, stdin=theirs, stdout=theirs, stderr=theirs, cwd="/",
             start_new_session=True,
+            preexec_fn=hear_interrupts,  # noqa: PLW1509 - no thread of ours runs here
         )  # fmt: skip
         os.close(theirs)
         assert os.read(ours, 7) == b"waiting"
         child.send_signal(signal.SIGINT)
         assert child.wait(30) in (-signal.SIGINT, 1, 130)
         os.close(ours)
+
+
+def hear_interrupts() -> None:
+    """Undo what a shell does to what it runs in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_what_python_was_told_is_told_to_a_fresh_one(probe: Installation) -> None:

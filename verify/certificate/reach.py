@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from posixpath import dirname
 from unicodedata import is_normalized, normalize
 
+from verify.certificate.along import TESTS
 from verify.certificate.dynamic import ATTRIBUTES, SUSPECT, hidden
 from verify.certificate.judge import Judge
 from verify.certificate.meaning import Look
@@ -148,17 +149,17 @@ class Reach:
     def _pytest(self, old: Module, before: int, new: Module) -> None:
         """Report what pytest finds by its place: a fixture, a test, a parameter's fixture."""
         twin = self.judge.new.get(old.path)
-        for site in old.in_unit(before) if _collects(old.path) else ():
+        for site in old.in_unit(before) if TESTS.search(old.path) else ():
             kept = twin is not None and self.judge.same(old, twin, site.name, hint=False)
             hook = site.name.startswith("pytest_")
             folders = self.judge.whole.folders
             along = not hook and folders.get(dirname(new.path), "") == dirname(old.path)
             # A test's own fixture is seen in its module alone, wherever that lies.
-            own = _collects(new.path) and not old.path.endswith("conftest.py")
+            own = bool(TESTS.search(new.path)) and not old.path.endswith("conftest.py")
             along |= not hook and own and self.judge.moved.get(old) is new
             placed = hook or _is_fixture(old, site.name)
             lost = placed and not along and not _sees(old.path, new.path)
-            lost |= site.name.lower().startswith("test") and not _collects(new.path)
+            lost |= site.name.lower().startswith("test") and not TESTS.search(new.path)
             if lost and not kept:
                 why = f"pytest no longer finds {site.name} where it did"
                 self.judge.residual("target", new.source, 1, "reach", why)
@@ -340,10 +341,7 @@ class Reach:
             yield from self._spelled(side, module, unit, tails)
 
     def _way(self, line: int, stem: str) -> Iterator[Use]:
-        """List what an import goes through: `import a.b` takes `b` from `a`.
-
-        A module that is there is what the way leads over, whatever else had its name before.
-        """
+        """List what an import takes on its way, `b` from `a`, but for modules that are there."""
         for size in range(stem.count("/") + 1):
             parent, _, name = stem.rsplit("/", size)[0].rpartition("/")
             if not self.target.exists(f"{parent}/{name}".lstrip("/")):
@@ -493,11 +491,6 @@ def _is_fixture(module: Module, name: str) -> bool:
     nodes = [module.source.units[site.unit].node for site in module.names.get(name, ())]
     found = [d for node in nodes for d in getattr(node, "decorator_list", ())]
     return any(last_name(decorator) == "fixture" for decorator in found)
-
-
-def _collects(path: str) -> bool:
-    """Tell whether pytest looks for tests and fixtures in a file."""
-    return bool(re.search(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$", path))
 
 
 def _sees(path: str, home: str) -> bool:

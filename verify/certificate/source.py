@@ -341,12 +341,6 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-# What most nodes are, and what binds nothing.
-_LEAVES = frozenset({ast.Constant, ast.Load, ast.Store, ast.Del, ast.Pass})
-_DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
-_DECLARING = (*IMPORTS, ast.Global, ast.Nonlocal)
-
-
 def bound(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
     """List what statements bind in their own scope, without entering functions and classes.
 
@@ -358,16 +352,14 @@ def bound(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
         if isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Load):
                 yield node.id, node
-        elif node.__class__ in _LEAVES:
-            continue
-        elif isinstance(node, _DEFINITIONS):
+        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             yield node.name, node
             todo.extend(reversed(_outside(node)))
         elif isinstance(node, ast.Lambda):
             todo.extend(d for d in (*node.args.kw_defaults, *node.args.defaults) if d)
         elif isinstance(node, _COMPREHENSIONS):
             yield from _walrus(node)
-        elif isinstance(node, _DECLARING):
+        elif isinstance(node, (*IMPORTS, ast.Global, ast.Nonlocal)):
             yield from ((name, node) for name in _declared(node))
         else:
             name = getattr(node, _NAMED.get(type(node), ""), None)

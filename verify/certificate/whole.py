@@ -22,6 +22,7 @@ _WORD = re.compile(r"\w[\w./:]*\w")
 LEFT = " (what is left there)"  # no stem ends like this
 _LEAST = 60  # percent of a file that make it the same file
 _PART = re.compile("([./:])")
+_CHECKING = r"(?:typing|typing_extensions|__future__)\Z"  # what any file may import
 
 
 class Whole:
@@ -208,13 +209,30 @@ def _words(unit: Unit) -> tuple[object, object]:
 
 
 def _emptied(old: Source, new: Source) -> bool:
-    """Tell whether no statement of a file is left in it, but for lists of what it exports."""
+    """Tell whether no statement of a file is left in it, but a way to where they went.
+
+    Lists of what it exports may be left. A file that keeps imports of its own lost its statements
+    one by one, to whatever place.
+    """
     had = {word for unit in _statements(old) for word in _words(unit) if word is not None}
-    return not any(
+    if any(
         word in had and "__all__" not in unit.text and not is_text(unit.node)
         for unit in _statements(new)
         for word in _words(unit)
-    )
+    ):
+        return False
+    brought, brings = ({*_imports(side)} for side in (old, new))
+    kept = {item for item in brought & brings if not re.match(_CHECKING, item[0])}
+    texts = {unit.text for unit in old.units}
+    return not kept and bool(brings - brought or any(u.text not in texts for u in _statements(new)))
+
+
+def _imports(source: Source) -> Iterator[tuple[str, str | None]]:
+    """List what a file imports: from which module, which name of it."""
+    for unit in source.units:
+        for node in ast.walk(unit.node) if only_imports(unit.node) else ():
+            for item in imports_of(node):
+                yield "." * item.level + item.module, item.member
 
 
 def _beside(

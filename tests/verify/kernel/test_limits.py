@@ -1,0 +1,35 @@
+"""Hostile input: what would take for ever elsewhere is judged in time, or said to be too much."""
+
+from __future__ import annotations
+
+from tests.verify.kernel.trees import judge
+from verify.kernel import CERTIFIED, UNKNOWN
+
+
+def test_a_chain_of_guards_does_not_grow_beyond_its_length() -> None:
+    base = {"m0.py": "x = 1\ny = 1\n"}
+    for n in range(1, 30):
+        source = f"m{n - 1}"
+        base[f"m{n}.py"] = (
+            f"try:\n    from {source} import x\nexcept ImportError:\n    from {source} import x\n"
+        )
+    target = {**base, "m0.py": "from q import x\n\ny = 1\n", "q.py": "x = 1\n"}
+    assert judge(base, target).verdict == CERTIFIED
+
+
+def test_many_questions_are_too_many_paths_and_still_an_answer() -> None:
+    tests = "".join(f"if other.f{n}():\n    X{n} = 1\n" for n in range(20))
+    text = f"import other\n\n\ndef all_of():\n    {tests.replace(chr(10), chr(10) + '    ')}\n"
+    base = {"a.py": f"{text}\n\nall_of()\n\n\ndef f():\n    return 1\n"}
+    target = {"a.py": f"{text}\n\nall_of()\n", "b.py": "def f():\n    return 1\n"}
+    assert judge(base, target).verdict == CERTIFIED
+
+
+def test_a_loop_without_end_is_not_followed() -> None:
+    text = "def spin():\n    while True:\n        pass\n\n\nspin()\n"
+    assert judge({"a.py": f"{text}X = 1\n"}, {"a.py": text, "b.py": "X = 1\n"}).verdict
+
+
+def test_a_statement_that_nests_too_deeply_is_unknown() -> None:
+    deep = "x = " + "-" * 30_000 + "1\n"
+    assert judge({"a.py": "x = 1\n"}, {"a.py": deep}).verdict == UNKNOWN

@@ -1,0 +1,49 @@
+"""The kernel: judges without a plan whether a change is a move and nothing else.
+
+Both trees are imported on an abstract machine, and what happens is compared. `certify` takes the
+files that differ, from both trees, and looks into the others as needed. It stands on the standard
+library alone and shares no code with the mover: it is a second opinion.
+
+bodies    what function bodies refer to, and what they do
+both      the pair of trees, with what everyone asks of it
+comments  so are comments, each at its place
+conserve  statements are conserved one to one
+copies    what may stand twice
+doctests  examples in docstrings
+door      the door: from the files of two trees to a certificate
+effects   what acts and what does not: the lists, each with its reason
+entries   from what a program can start
+explain   edits that a move entails, derived again
+judging   the order of judgement
+lookups   lookups at run time: open, or assumed
+needs     imports that a move entails
+observed  what one statement reads at import and another changes, over several entries
+pairing   which statement of the target is which of the base
+runs      runs of one entry on both sides
+settings  settings that tools read, pytest's among them
+source    a file as statements, and the comments that stand at each
+strings   names that stand in texts
+tests     tests: which are collected, and what pytest brings to each
+traces    two runs compared: events, bindings, how they end
+tree      one tree: what modules are called, where an import leads, who reaches a change
+verdict   the kinds of findings, and the verdict that follows from them
+words     lists of words, as they are written down
+writes    writes to a module from anywhere, and whom they reach
+machine   the abstract import machine
+"""
+
+from __future__ import annotations
+
+from verify.kernel.door import Files, Rest, certify
+from verify.kernel.verdict import CERTIFIED, RESIDUAL, UNKNOWN, Certificate, Finding
+
+__all__ = [
+    "CERTIFIED",
+    "RESIDUAL",
+    "UNKNOWN",
+    "Certificate",
+    "Files",
+    "Finding",
+    "Rest",
+    "certify",
+]

@@ -1,0 +1,458 @@
+"""What function bodies refer to, and what they do.
+
+A body is judged twice. Every name and chain of attributes in it is resolved where it stands,
+whatever path is taken; and it is run once on unknown arguments, for what it imports, writes and
+calls, in that order.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+
+from verify.kernel import doctests
+from verify.kernel.machine import Machine
+from verify.kernel.machine.calls import Returned
+from verify.kernel.machine.scopes import INNER, binds, own_names, parameters
+from verify.kernel.machine.state import MOST_STEPS, Event, Raised, TooMuchError
+from verify.kernel.machine.statements import LeftError
+from verify.kernel.machine.values import (
+    UNBOUND,
+    Class,
+    Constant,
+    Function,
+    Instance,
+    Module,
+    ModuleValue,
+    Outside,
+    Scope,
+    Unknown,
+    Value,
+    key,
+)
+from verify.kernel.source import DEFINITIONS, IMPORTS, imports_only, stored
+from verify.kernel.words import words
+
+MOST_STEPS_OF_BODY = 20_000
+MOST_INNER = 50  # functions that one body makes
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name, or a chain of attributes that starts with one, as it stands in a body."""
+
+    parts: tuple[str, ...]
+    line: int
+    note: bool  # in an annotation
+
+
+@dataclass(slots=True)
+class Probe:
+    """What a body does when it is run on unknown arguments."""
+
+    events: list[Event] = field(default_factory=list)
+    reads: set[tuple[str, str]] = field(default_factory=set)  # modules, and names in them
+    limit: bool = False
+
+    @property
+    def acts(self) -> list[tuple[Hashable, ...]]:
+        """Give what it does, in order; outside imports are looked at where they are needed."""
+        return [event.what for event in self.events if event.what[0] != "outside import"]
+
+
+@lru_cache(maxsize=1 << 15)
+def references(node: ast.AST) -> tuple[Reference, ...]:
+    """List the references to names of the module, or beyond, that a function or class makes."""
+    found: list[Reference] = []
+    _collect(node, frozenset(), found, note=False, top=True)
+    tested = doctests.examples(node)
+    for example in tested.body if tested else ():
+        _collect(example, doctests.bound(tested) if tested else frozenset(), found, note=False)
+    return tuple(found)
+
+
+def _collect(
+    node: ast.AST,
+    hidden: frozenset[str],
+    found: list[Reference],
+    *,
+    note: bool,
+    top: bool = False,
+    of: str = "",
+) -> None:
+    """Walk a node in the order of its text; `hidden` are names of the scopes in between."""
+    if isinstance(node, (ast.Attribute, ast.Name)):
+        chain = _chain(node)
+        if chain is not None:
+            first, parts = chain
+            if isinstance(first.ctx, ast.Load) and first.id not in hidden:
+                found.append(Reference(_mangled(parts, of), node.lineno, note))
+            return
+    if isinstance(node, ast.stmt) and imports_only(node):
+        return
+    if note and isinstance(node, ast.Constant) and isinstance(node.value, str):
+        _collect_text(node, hidden, found)
+        return
+    if isinstance(node, ast.Call) and _names_logger(node):
+        _collect(node.func, hidden, found, note=note)
+        return
+    inner = _inside(node, hidden, top=top)
+    of = node.name if isinstance(node, ast.ClassDef) else of
+    for name, value in ast.iter_fields(node):
+        outer = isinstance(node, DEFINITIONS) and name in _AROUND
+        if top and outer:
+            continue  # evaluated where the definition stands, when it is made
+        within = note or name in ("annotation", "returns")
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                _collect(child, hidden if outer else inner, found, note=within, of=of)
+
+
+def _collect_text(node: ast.Constant, hidden: frozenset[str], found: list[Reference]) -> None:
+    """Read an annotation that is a text."""
+    try:
+        inner = ast.parse(str(node.value), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for part in ast.walk(inner):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            part.value = 0  # the text of a `Literal`, or an annotation within: read no further
+    ast.copy_location(inner, node)
+    ast.fix_missing_locations(inner)
+    _collect(inner, hidden, found, note=True)
+
+
+def _mangled(parts: tuple[str, ...], of: str) -> tuple[str, ...]:
+    """Give a chain as Python reads it in a class: names that begin with `__` are the class's."""
+    first = parts[0]
+    if of and first.startswith("__") and not first.endswith("__"):
+        return f"_{of.lstrip('_')}{first}", *parts[1:]
+    return parts
+
+
+def _names_logger(node: ast.Call) -> bool:
+    """Tell whether a call names a logger after its module, as moved code does in its new one."""
+    chain = _chain(node.func)
+    named = len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.Name)
+    return (
+        chain is not None
+        and named
+        and getattr(node.args[0], "id", "") == "__name__"
+        and "logger" in chain[1][-1].lower()
+    )
+
+
+_AROUND = ("decorator_list", "bases", "keywords")
+
+
+def _inside(node: ast.AST, hidden: frozenset[str], *, top: bool) -> frozenset[str]:
+    """Give the names that are hidden within a node."""
+    if isinstance(node, ast.ClassDef):
+        return hidden
+    if isinstance(node, (*DEFINITIONS, ast.Lambda)):
+        bound = binds(node)
+        own = bound.locals - (imported(node) if top else frozenset())
+        return (hidden | own) - bound.globals
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return hidden | _targets(node)
+    return hidden
+
+
+@lru_cache(maxsize=1 << 15)
+def imported(node: ast.AST) -> frozenset[str]:
+    """Give the names of a function that nothing but an import in it binds."""
+    bound = {name for statement in own_imports(node) for name in stored(statement)}
+    if not bound:
+        return frozenset()
+    other: set[str] = {arg.arg for arg in parameters(node)}
+    todo: list[ast.AST] = list(getattr(node, "body", ()))
+    while todo:
+        at = todo.pop()
+        if isinstance(at, ast.stmt) and imports_only(at):
+            continue
+        other |= own_names(at)
+        if not isinstance(at, (*DEFINITIONS, *INNER)):
+            todo.extend(ast.iter_child_nodes(at))
+    return frozenset(bound - other)
+
+
+@lru_cache(maxsize=1 << 15)
+def own_imports(node: ast.AST) -> tuple[ast.stmt, ...]:
+    """List the import statements of a function, with the guards that hold nothing else."""
+    found: list[ast.stmt] = []
+    body = getattr(node, "body", ())
+    todo: list[ast.AST] = list(reversed(body)) if isinstance(body, list) else []
+    while todo:
+        at = todo.pop()
+        if isinstance(at, ast.stmt) and imports_only(at):
+            found.append(at)
+        elif not isinstance(at, (*DEFINITIONS, *INNER)):
+            todo.extend(reversed([*ast.iter_child_nodes(at)]))
+    return tuple(found)
+
+
+def _targets(node: ast.AST) -> frozenset[str]:
+    return frozenset(
+        name.id
+        for part in getattr(node, "generators", ())
+        for name in ast.walk(part.target)
+        if isinstance(name, ast.Name)
+    )
+
+
+def _chain(node: ast.AST) -> tuple[ast.Name, tuple[str, ...]] | None:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return node, (node.id, *reversed(parts))
+
+
+Resolved = list[tuple[Reference, Hashable]]
+
+
+def _spelled(statement: ast.stmt, scope: Scope) -> None:
+    """Bind what an import that fails would bring, by how it is spelled."""
+    for node in ast.walk(statement):
+        if isinstance(node, IMPORTS):
+            source = f"{node.level}{node.module}" if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                scope.names[name] = Unknown(("import", source, alias.name))
+
+
+# Names by which a body may reach modules that it does not name.
+_REACHING = words(
+    """patch monkeypatch setattr delattr import_module __import__ globals locals vars exec eval
+    reload sys mock getattr hasattr dir __dict__ locate find_spec os"""
+)
+
+
+@lru_cache(maxsize=1 << 15)
+def reaches(node: ast.AST) -> bool:
+    """Tell whether a body imports, writes to its module, or may reach others by a lookup."""
+    return any(
+        isinstance(inner, (*IMPORTS, ast.Global))
+        or getattr(inner, "id", "") in _REACHING
+        or getattr(inner, "attr", "") in _REACHING
+        for inner in ast.walk(node)
+    )
+
+
+@lru_cache(maxsize=1 << 15)
+def global_names(node: ast.AST) -> frozenset[str]:
+    """Give the names that a body declares to be its module's, and so may bind."""
+    return frozenset(
+        name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names
+    )
+
+
+# Values through which no module of the tree can be reached.
+_WITHOUT_MODULES = (Outside, Constant, Class, Unknown)
+
+
+class Bodies:
+    """Reads the bodies of one side."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._modules = False  # whether what was resolved last goes through a module of the tree
+
+    def goes_through_modules(self, made: Function | Class, owner: Class | None) -> bool:
+        """Tell whether a body uses modules of the tree as values, so that it has to be run."""
+        self._modules = False
+        self.resolve(made, set())
+        if owner is not None and not self._modules:
+            start = self.machine.in_class(owner, "__init__")
+            held = owner.attributes.values()
+            self._modules = any(isinstance(value, ModuleValue) for value in held)
+            if isinstance(start, Function) and start is not made and not self._modules:
+                self.resolve(start, set())
+        return self._modules
+
+    def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
+        """Give what each reference in a body leads to, at this moment, and note what it reads."""
+        self.machine.reads = lambda module, name: reads.add((module.name, name))
+        known: dict[tuple[str, ...], Hashable] = {}
+        found = []
+        with self._quietly():
+            scope = self._with_imports(made)
+            for reference in references(made.node):
+                if reference.parts not in known:
+                    known[reference.parts] = self._meaning(reference.parts, scope)
+                found.append((reference, known[reference.parts]))
+        self.machine.reads = None
+        return found
+
+    def _with_imports(self, made: Function | Class) -> Scope:
+        """Give the scope of a body in which its own imports were done."""
+        names = imported(made.node)
+        if not names:
+            return made.scope
+        machine, trace = self.machine, len(self.machine.trace)
+        scope = Scope("function", {}, made.scope, made.scope.module, (), names)
+        machine.probing = False
+        machine.at.append((made.scope.module.path, made.node.lineno))
+        for statement in own_imports(made.node):
+            with suppress(Raised, TooMuchError):
+                machine.paths(partial(machine.run, statement, scope))
+                continue
+            _spelled(statement, scope)
+        machine.at.pop()
+        machine.probing = True
+        del machine.trace[trace:]
+        return scope
+
+    def top(self, path: str, index: int, reads: set[tuple[str, str]]) -> Resolved | None:
+        """Resolve a top-level statement as a whole, in its module as it is now."""
+        module = next(
+            (m for m in self.machine.modules.values() if getattr(m, "path", "") == path), None
+        )
+        if module is None or module.scope is None:
+            return None
+        node = self.machine.tree.source(path).statements[index].node
+        self.machine.reads = lambda module, name: reads.add((module.name, name))
+        known: dict[tuple[str, ...], Hashable] = {}
+        found = []
+        with self._quietly():
+            for reference in references(node):
+                if reference.parts not in known:
+                    known[reference.parts] = self._meaning(reference.parts, module.scope)
+                found.append((reference, known[reference.parts]))
+        self.machine.reads = None
+        return found
+
+    def _meaning(self, parts: tuple[str, ...], scope: Scope) -> Hashable:
+        machine = self.machine
+        try:
+            value = machine.look_up(parts[0], scope)
+            self._modules = self._modules or not isinstance(value, _WITHOUT_MODULES)
+            for index, part in enumerate(parts[1:], 1):
+                if isinstance(value, ModuleValue):
+                    if part not in value.module.names and "__getattr__" in value.module.names:
+                        return ("asked", value.module.name, parts[index:])
+                    value = machine.attribute(value, part)
+                elif isinstance(value, Outside):
+                    value = machine.attribute(value, part)
+                else:
+                    return (meaning(value), parts[index:])
+        except Raised as error:
+            return ("unbound", error.error)
+        return (meaning(value), ())
+
+    def probe(self, made: Function, owner: Class | None = None) -> Probe:
+        """Run a body on unknown arguments, and take back what it did."""
+        machine, found = self.machine, Probe()
+
+        def reads(module: Module, name: str) -> None:
+            if len(machine.stack) <= 1:  # what it calls reads for itself
+                found.reads.add((module.name, name))
+
+        before = len(machine.trace)
+        kept = machine.site, machine.counts, machine.stack, machine.steps
+        machine.site = ("body", made.name)
+        machine.counts, machine.stack, machine.steps = defaultdict(int), [], 0
+        machine.most_steps = MOST_STEPS_OF_BODY
+        with self._quietly():
+            machine.reads = reads
+            machine.reader = made
+            machine.inner = []
+            try:
+                with suppress(Returned, LeftError):
+                    self._run(made, owner)
+                self._inner(machine)
+            except Raised as error:
+                machine.event("raises", error.error, error.about, error.outside)
+            except (Returned, LeftError):
+                pass
+            except (TooMuchError, RecursionError):
+                found.limit = True
+            finally:
+                machine.reads = machine.reader = machine.inner = None
+                found.events = machine.trace[before:]
+                del machine.trace[before:]
+                machine.site, machine.counts, machine.stack, machine.steps = kept
+                machine.most_steps = MOST_STEPS
+        return found
+
+    def _run(self, made: Function, owner: Class | None) -> None:
+        machine, node = self.machine, made.node
+        bound = binds(node)
+        names: dict[str, Value] = {
+            arg.arg: Unknown(("argument", made.name, arg.arg)) for arg in parameters(node)
+        }
+        names |= {  # so what the body reads of a module or class is looked up
+            name: default
+            for name, default in made.defaults.items()
+            if isinstance(default, (ModuleValue, Class))
+        }
+        first = next(iter(parameters(node)), None)
+        if owner is not None and first is not None and not isinstance(node, ast.Lambda):
+            names[first.arg] = self._instance(made, owner)
+        module = made.scope.module
+        scope = Scope("function", names, made.scope, module, bound.globals, bound.locals)
+        machine.stack = [made]
+        machine.at.append((module.path, node.lineno))
+        try:
+            if isinstance(node, ast.Lambda):
+                machine.value(node.body, scope)
+            else:
+                machine.block(node.body, scope)
+        finally:
+            machine.at.pop()
+
+    def _inner(self, machine: Machine) -> None:
+        """Run the functions that a body makes, too, as whoever gets them will."""
+        made = machine.inner or []
+        for at in range(MOST_INNER):
+            if at >= len(made):
+                break
+            machine.reader = made[at]
+            try:
+                self._run(made[at], None)
+            except Raised as error:
+                machine.event("raises", error.error, error.about, error.outside)
+            except (Returned, LeftError):
+                continue
+
+    def _instance(self, made: Function, owner: Class) -> Instance:
+        """Make the object that a method is called on, with what `__init__` gives it."""
+        machine = self.machine
+        found = Instance(("self", 0), owner, {})
+        start = machine.in_class(owner, "__init__")
+        if isinstance(start, Function) and start is not made:
+            trace, machine.reader = len(machine.trace), start
+            with suppress(Raised, Returned, LeftError, TooMuchError):
+                machine.call(start, [found], {})
+            machine.reader = made
+            del machine.trace[trace:]
+        return found
+
+    @contextmanager
+    def _quietly(self) -> Iterator[None]:
+        """Read without leaving a trace in the run."""
+        machine = self.machine
+        mark, probing = len(machine.log), machine.probing
+        machine.probing = True
+        try:
+            yield
+        finally:
+            machine.probing = probing
+            machine.undo(mark)
+
+
+def meaning(value: Value) -> Hashable:
+    """Give what a reference means: of a module or an object who it is, not what it holds."""
+    if isinstance(value, Instance):
+        return "instance", value.made
+    if isinstance(value, Constant | Outside | Function | Class | ModuleValue):
+        return key(value)
+    if value is UNBOUND:
+        return ("unbound",)
+    return key(value)

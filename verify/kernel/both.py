@@ -1,0 +1,80 @@
+"""The pair of trees, with what everyone asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from verify.kernel.pairing import At, Pairing, pair
+from verify.kernel.source import Source, Statement
+from verify.kernel.tree import Parsed, Tree
+from verify.kernel.verdict import BASE, TARGET, Findings, Place
+
+
+@dataclass
+class Both:
+    """Base and target, which statement became which, and what is found."""
+
+    base: Tree
+    target: Tree
+    changed: frozenset[str]  # Python files that differ, on either side
+    pairing: Pairing
+    found: Findings = field(default_factory=Findings)
+
+    @classmethod
+    def of(
+        cls, base: Mapping[str, bytes], target: Mapping[str, bytes], changed: Iterable[str]
+    ) -> Both:
+        """Read two trees. The changed files must parse."""
+        parsed = Parsed()
+        one, two = Tree(BASE, base, parsed), Tree(TARGET, target, parsed)
+        apart = frozenset(changed)
+        return cls(one, two, apart, pair(one, two, apart))
+
+    def sites(self, tree: Tree) -> Sites:
+        """Give the names of a tree's statements: those of the base."""
+        return Sites(self, tree)
+
+    def statement(self, tree: Tree, at: At) -> Statement:
+        """Give a top-level statement."""
+        return tree.source(at[0]).statements[at[1]]
+
+    def sources(self, tree: Tree) -> list[Source]:
+        """List the changed files of one side."""
+        return [tree.source(path) for path in sorted(self.changed) if path in tree.files]
+
+    def place(self, tree: Tree, at: At) -> Place:
+        """Give where a statement stands."""
+        return Place(at[0], self.statement(tree, at).first, tree.side)
+
+    def name(self, path: str) -> str:
+        """Spell a module as somebody imports it."""
+        tree = self.target if path in self.target.files else self.base
+        return tree.name(path) if path.endswith(".py") else path
+
+
+class Sites:
+    """Names statements: one of the target is called as the base's that it was."""
+
+    def __init__(self, both: Both, tree: Tree) -> None:
+        self._both = both
+        self._tree = tree
+
+    def __call__(self, path: str, index: int) -> Hashable:
+        """Name a top-level statement."""
+        if path not in self._both.changed or self._tree.side == BASE:
+            statement = self._tree.source(path).statements[index]
+            if path in self._both.changed and statement.imports_only:
+                return self._imports(path, index)
+            return path, index
+        base = self._both.pairing.base_of.get((path, index))
+        if base is not None:
+            return base
+        if self._tree.source(path).statements[index].imports_only:
+            return self._imports(path, index)
+        return "new", path, index
+
+    def _imports(self, path: str, index: int) -> Hashable:
+        """Name a statement that only imports: it makes nothing of its own, wherever it stands."""
+        node = self._tree.source(path).statements[index].node
+        return "import", type(node).__name__, path, index

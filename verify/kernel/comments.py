@@ -1,0 +1,185 @@
+"""Comments are conserved as statements are, each at its place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+
+from verify.kernel.both import Both
+from verify.kernel.needs import used
+from verify.kernel.source import Comment, Source, Statement, imports_only, stored
+from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
+
+_UNUSED = re.compile(r"#\s*noqa(?::\s*F401\b)?", re.I)  # what a re-export needs
+
+_Numbered = list[tuple[int, int]]  # lines, and which statement it is
+
+
+class Comments:
+    """Compares the comments of the changed files."""
+
+    def __init__(self, both: Both) -> None:
+        self.both = both
+        self.ours = {source.path: source for source in both.sources(both.base)}
+        self.theirs = {source.path: source for source in both.sources(both.target)}
+        self._pairs: dict[tuple[str, str], tuple[_Numbered, _Numbered]] = {}
+        for source in (*self.ours.values(), *self.theirs.values()):
+            _ = source.free  # deals the comments out
+
+    def check(self) -> None:
+        """Report comments that are lost, new or elsewhere."""
+        for target, base in self.both.pairing.base_of.items():
+            one = self.both.statement(self.both.base, base)
+            two = self.both.statement(self.both.target, target)
+            self._same(one, two, base[0], target[0])
+        for at in self.both.pairing.new:
+            for comment in self.both.statement(self.both.target, at).comments:
+                if not self._header(self.theirs[at[0]], comment):
+                    self._say(TEXT, comment, "is new", at[0])
+        self._imports()
+        self._free()
+
+    def _same(self, one: Statement, two: Statement, path: str, now: str) -> None:
+        ours = Counter(comment.text for comment in one.comments)
+        theirs = Counter(comment.text for comment in two.comments)
+        if ours == theirs:
+            if _told(one) != _told(two):
+                self._say(TEXT, two.comments[0], "stands elsewhere in its statement", now)
+            return
+        for comment in one.comments:
+            if theirs[comment.text] < ours[comment.text]:
+                self._say(TEXT, comment, "is gone", path, BASE)
+        for comment in two.comments:
+            if ours[comment.text] < theirs[comment.text]:
+                self._say(TEXT, comment, "is new", now)
+
+    def _imports(self) -> None:
+        ours, theirs = _at_imports(self.ours), _at_imports(self.theirs)
+        lost = Counter(c.text for _, c in ours)
+        come = Counter(c.text for _, c in theirs)
+        placed = {(c.text, _at(source, c)) for source, c in theirs}
+        for source, comment in ours:
+            if source.path in self.theirs and not self._import_left(source, comment):
+                if (comment.text, _at(source, comment)) not in placed:
+                    self._say(TEXT, comment, "is gone", source.path, BASE)
+            elif not come[comment.text]:
+                self._say(EXPLAINED, comment, "is gone with its import", source.path, BASE)
+        for source, comment in theirs:
+            if not lost[comment.text] and not self._header(source, comment):
+                tool = bool(_UNUSED.match(comment.text)) and self._handed_on(source, comment)
+                self._say(EXPLAINED if tool else TEXT, comment, "is new", source.path)
+
+    def _import_left(self, source: Source, comment: Comment) -> bool:
+        """Tell whether the import that a comment stood at is gone."""
+        kept = {ast.dump(s.node) for s in self.theirs[source.path].statements if s.imports_only}
+        return _at(source, comment) not in kept
+
+    def _handed_on(self, source: Source, comment: Comment) -> bool:
+        """Tell whether a comment for tools stands at an import that was not there before."""
+        old = self.ours.get(source.path)
+        known = {statement.text for statement in old.statements} if old else set()
+        return any(
+            statement.imports_only
+            and statement.first <= comment.line <= statement.last
+            and statement.text.replace(comment.text, "").rstrip() not in known
+            and not set(stored(statement.node)) & used(source)
+            for statement in source.statements
+        )
+
+    def _header(self, source: Source, comment: Comment) -> bool:
+        """Tell whether a comment stands at the head of a new file."""
+        if source.path in self.ours:
+            return False
+        first = next((s.first for s in source.statements if not s.imports_only), 1 << 30)
+        return comment.line < first
+
+    def _free(self) -> None:
+        waiting: dict[str, list[tuple[str, Comment]]] = defaultdict(list)
+        for path, source in self.ours.items():
+            for comment in source.free:
+                waiting[comment.text].append((path, comment))
+        known = {text: len(found) for text, found in waiting.items()}
+        come = [(p, c) for p, source in sorted(self.theirs.items()) for c in source.free]
+        for same_file in (True, False):
+            rest = []
+            for path, comment in come:
+                queue = waiting.get(comment.text, [])
+                twin = next((t for t in queue if t[0] == path or not same_file), None)
+                if twin is None:
+                    rest.append((path, comment))
+                    continue
+                queue.remove(twin)
+                if not self._placed(twin, (path, comment)):
+                    self._say(TEXT, comment, "stands elsewhere", path)
+            come = rest
+        for path, comment in come:
+            self._arrived(path, comment, known.get(comment.text, 0))
+        texts = {comment.text for source in self.theirs.values() for comment in source.free}
+        for path, comment in (left for found in waiting.values() for left in found):
+            if path in self.theirs or comment.text not in texts:
+                self._say(TEXT, comment, "is gone", path, BASE)
+
+    def _arrived(self, path: str, comment: Comment, known: int) -> None:
+        if self._header(self.theirs[path], comment):
+            self._say(EXPLAINED, comment, "is the header of a new file", path)
+        else:
+            self._say(TEXT, comment, "stands a second time" if known else "is new", path)
+
+    def _placed(self, one: tuple[str, Comment], two: tuple[str, Comment]) -> bool:
+        """Tell whether a comment stands below or above the same statement as before."""
+        ours, theirs = self._kept(one[0], two[0])
+        if not ours:
+            return one[0] == two[0] or two[0] not in self.ours
+        before, after = bisect_left(ours, (one[1].line,)), bisect_left(theirs, (two[1].line,))
+        ends = [None, *(n for _, n in ours), None], [None, *(n for _, n in theirs), None]
+        below = ends[0][before + 1] == ends[1][after + 1]
+        return below or ends[0][before] == ends[1][after]
+
+    def _kept(self, path: str, now: str) -> tuple[_Numbered, _Numbered]:
+        """List the statements that a file of each side shares, by line, with a common number."""
+        where = path, now
+        if where not in self._pairs:
+            ours, theirs = [], []
+            for number, (target, base) in enumerate(self.both.pairing.base_of.items()):
+                if base[0] == path and target[0] == now:
+                    ours.append((self.both.statement(self.both.base, base).first, number))
+                    theirs.append((self.both.statement(self.both.target, target).first, number))
+            self._pairs[where] = sorted(ours), sorted(theirs)
+        return self._pairs[where]
+
+    def _say(self, kind: str, comment: Comment, what: str, path: str, side: str = TARGET) -> None:
+        place = Place(path, comment.line, side)
+        self.both.found.say(kind, comment.text[:80], f"this comment {what}", place)
+
+
+def _at_imports(sources: dict[str, Source]) -> list[tuple[Source, Comment]]:
+    return [
+        (source, comment)
+        for _, source in sorted(sources.items())
+        for statement in source.statements
+        if statement.imports_only
+        for comment in statement.comments
+    ]
+
+
+def _at(source: Source, comment: Comment) -> str:
+    """Give the import that a comment stands at."""
+    return next(
+        (ast.dump(s.node) for s in source.statements if any(c is comment for c in s.comments)), ""
+    )
+
+
+def _told(statement: Statement) -> list[tuple[str, int, bool]]:
+    """Give the comments of a statement, each with how many statements begin above it."""
+    starts = sorted(
+        node.lineno
+        for node in ast.walk(statement.node)
+        if isinstance(node, (ast.stmt, ast.ExceptHandler))
+        and not (isinstance(node, ast.stmt) and imports_only(node))
+    )
+    return [
+        (comment.text, bisect_right(starts, comment.line), comment.alone)
+        for comment in statement.comments
+    ]

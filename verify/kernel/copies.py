@@ -1,0 +1,102 @@
+"""What stands twice: only what makes an immutable value and does nothing may be copied."""
+
+from __future__ import annotations
+
+import ast
+
+from verify.kernel import effects
+from verify.kernel.both import Both
+from verify.kernel.conserve import symbol
+from verify.kernel.machine import Machine
+from verify.kernel.machine.values import (
+    Collection,
+    Constant,
+    Module,
+    ModuleValue,
+    Outside,
+    Product,
+    Unknown,
+    Value,
+    leaves,
+)
+from verify.kernel.pairing import At
+from verify.kernel.source import DEFINITIONS, stored
+from verify.kernel.verdict import BREAKS, TEXT
+from verify.kernel.words import words
+
+
+class Copies:
+    """Checks the statements of the target that stand a second time."""
+
+    def __init__(self, both: Both) -> None:
+        self.both = both
+        self._by_path: dict[str, list[At]] = {}
+        self._compared: set[str] | None = None
+        for at in sorted(both.pairing.copies):
+            self._by_path.setdefault(at[0], []).append(at)
+            node = both.statement(both.target, at).node
+            if isinstance(node, DEFINITIONS) or not set(stored(node)):
+                place = both.place(both.target, at)
+                both.found.say(TEXT, symbol(node), "this statement stands twice", place)
+
+    def check(self, machine: Machine) -> None:
+        """Check the copies that a run of the target has met."""
+        for module in machine.modules.values():
+            if isinstance(module, Module):
+                for at in self._by_path.get(module.path, ()):
+                    self._copy(machine, module, at)
+
+    def _identities(self) -> set[str]:
+        """Give the names that the changed files compare by `is`."""
+        if self._compared is None:
+            self._compared = {
+                part.attr if isinstance(part, ast.Attribute) else part.id
+                for tree in (self.both.base, self.both.target)
+                for source in self.both.sources(tree)
+                for node in ast.walk(source.tree)
+                if isinstance(node, ast.Compare)
+                and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+                for part in (node.left, *node.comparators)
+                if isinstance(part, (ast.Name, ast.Attribute))
+            }
+        return self._compared
+
+    def _copy(self, machine: Machine, module: Module, at: At) -> None:
+        node = self.both.statement(self.both.target, at).node
+        place = self.both.place(self.both.target, at)
+        if isinstance(node, ast.ImportFrom):
+            return
+        if machine.acted.get(repr(at)):
+            self.both.found.say(BREAKS, symbol(node), "it acts, and stands twice", place)
+        for name in stored(node):
+            value = module.names.get(name)
+            if name in self._identities():
+                why = "something asks whether a value is this one, and now there are two"
+                self.both.found.say(BREAKS, name, why, place)
+            if value is not None and not all(map(constant, leaves(value))):
+                why = "it makes an object of its own, and stands twice"
+                self.both.found.say(BREAKS, name, why, place)
+
+
+def constant(value: Value) -> bool:
+    """Tell whether a value made twice is the same value."""
+    if isinstance(value, (Constant, Outside, ModuleValue)):
+        return True
+    if isinstance(value, Collection):
+        return value.kind == "tuple" and all(map(constant, value.items))
+    if isinstance(value, Product):
+        return value.immutable and not value.attributes
+    if isinstance(value, Unknown):
+        how = value.how
+        name = how[0] if isinstance(how, tuple) and how else ""
+        return isinstance(name, str) and (
+            name in effects.QUESTIONS or name in effects.PURE or name in _OPERATIONS
+        )
+    return False
+
+
+# Operations on values that nobody can change: what they give can be given again.
+_OPERATIONS = words(
+    """item Add Sub Mult Div FloorDiv Mod BitOr BitAnd Not Invert USub Eq NotEq Lt LtE Gt GtE In
+    NotIn Is IsNot either text format method __file__ isinstance attribute alias"""
+)

@@ -1,0 +1,102 @@
+"""The door: from the files of two trees to a certificate."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+from verify.kernel import conserve, files, judging
+from verify.kernel.both import Both
+from verify.kernel.comments import Comments
+from verify.kernel.needs import Imports
+from verify.kernel.source import OpaqueError, decode, is_python
+from verify.kernel.tree import Parsed
+from verify.kernel.verdict import NOT_READ, OPEN, Certificate, Findings, Place
+
+Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
+# Calls of the machine within each other: a chain of a thousand imports. Before 3.11 each one takes
+# its part of the thread's stack.
+DEEPEST = 30_000 if sys.version_info >= (3, 11) else 9_000
+REGULAR = (0o100644, 0o100755)
+
+
+class Rest(Protocol):
+    """The files that both trees share."""
+
+    def paths(self) -> Collection[str]:
+        """List all of them."""
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        """Read some of them."""
+
+
+def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate:
+    """Judge a change from the files of two trees.
+
+    `base` and `target` may be whole trees, or just what differs, with `rest` for all else. Never
+    runs what it reads, and never raises for what it finds there.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEPEST))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is parsed may warn, but not us
+            return _certify(base, target, rest)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
+    shared = dict(rest.read_many(rest.paths())) if rest is not None else {}
+    ours = {**shared, **_regular(base)}
+    theirs = {**shared, **_regular(target)}
+    apart = {path for path in base.keys() | target.keys() if base.get(path) != target.get(path)}
+    python = {
+        path
+        for path in apart
+        if any(path in side and is_python(path, side[path]) for side in (ours, theirs))
+        and ours.get(path) != theirs.get(path)
+    }
+    unread = _unread(ours, theirs, python)
+    if unread is not None:
+        return unread
+    both: Both | None = None
+    try:
+        both = Both.of(ours, theirs, python)
+        conserve.check(both)
+        Comments(both).check()
+        Imports(both).check()
+        judging.judge(both)
+        files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
+    except RecursionError:
+        found = both.found if both is not None else Findings()
+        found.say(OPEN, min(python, default=""), "a statement nests too deeply")
+        return found.certificate()
+    return both.found.certificate()
+
+
+def _regular(files: Files) -> dict[str, bytes]:
+    return {path: data for path, (data, mode) in files.items() if mode in REGULAR}
+
+
+def _mode(files: Files, path: str) -> int | None:
+    return files[path][1] if path in files else None
+
+
+def _unread(
+    ours: Mapping[str, bytes], theirs: Mapping[str, bytes], python: Iterable[str]
+) -> Certificate | None:
+    """Give a certificate that says which changed files cannot be read, if any cannot."""
+    found, parsed = Findings(), Parsed()
+    for side in (ours, theirs):
+        for path in sorted(python):
+            if path in side:
+                try:
+                    decode(side[path])
+                    parsed.read(path, side[path])
+                except OpaqueError as error:
+                    found.say(NOT_READ, path, error.why, Place(path, error.line))
+    certificate = found.certificate()
+    return certificate if certificate.findings else None

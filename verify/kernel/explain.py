@@ -1,0 +1,148 @@
+"""Edits that a move entails, derived again: a name spelled otherwise that means the same.
+
+A statement that was edited is explained if every place that differs is a name or a chain of
+attributes that leads to the same thing, a patch's target that follows its reader, or the text of an
+annotation. Whatever else differs is text.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+
+from verify.kernel.both import Both
+from verify.kernel.conserve import exported, symbol
+from verify.kernel.effects import PATCHING
+from verify.kernel.machine import Machine
+from verify.kernel.machine.values import Made
+from verify.kernel.needs import file_of, rows
+from verify.kernel.pairing import Edit
+from verify.kernel.source import stored
+from verify.kernel.verdict import EXPLAINED, TEXT
+
+Parts = tuple[str, ...]
+
+
+class Edits:
+    """The edits, and what the runs say of them."""
+
+    def __init__(self, both: Both) -> None:
+        self.both = both
+        self._same: dict[Hashable, set[tuple[Parts, Parts]]] = defaultdict(set)
+        self._ran: set[str] = set()
+        self._written: set[str] = set()
+
+    def same(self, name: Made, one: Parts, two: Parts) -> None:
+        """Note that two spellings in a definition mean the same."""
+        if one != two:
+            site = name[0][1] if isinstance(name[0], tuple) else None
+            self._same[site].add((one, two))
+
+    def note(self, one: Machine, two: Machine) -> None:
+        """Note which statements both sides have run, and what is patched."""
+        self._ran |= one.ran.keys() & two.ran.keys()
+        self._written |= {f"{module}.{name}" for _, module, name in two.written}
+
+    def report(self) -> None:
+        """Report each edit as explained or as text."""
+        for edit in self.both.pairing.edits:
+            node = self.both.statement(self.both.target, edit.target).node
+            place = self.both.place(self.both.target, edit.target)
+            if all(self._explained(edit, node, one, two) for one, two in edit.differences):
+                why = "what it names is spelled otherwise and means the same"
+                self.both.found.say(EXPLAINED, symbol(node), why, place)
+            else:
+                self.both.found.say(TEXT, symbol(node), "this statement was edited", place)
+
+    def _explained(
+        self, edit: Edit, node: ast.stmt, one: ast.AST | None, two: ast.AST | None
+    ) -> bool:
+        if one is None or two is None:
+            return False
+        if _exports(node):
+            return self._exported(edit, node)
+        ours, theirs = _chain(one), _chain(two)
+        if ours and theirs:
+            if (ours, theirs) in self._same[edit.base]:
+                return self._imported(edit.target[0], theirs)
+            ran = repr(edit.base) in self._ran and _at_top(node, two)
+            return ran and self._imported(edit.target[0], theirs)
+        if _is_text(one) and _is_text(two):
+            return _patches(node, two) and getattr(two, "value", "") in self._written
+        return False
+
+    def _exported(self, edit: Edit, node: ast.stmt) -> bool:
+        """Tell whether an `__all__` changed as the names of its module did."""
+        if not exported(self.both, edit.target):
+            return False
+        before = _listed(self.both.statement(self.both.base, edit.base).node)
+        source = self.both.target.source(edit.target[0])
+        bound = {name for statement in source.tree.body for name in stored(statement)}
+        return not (before - _listed(node)) & bound
+
+    def _imported(self, path: str, parts: Parts) -> bool:
+        """Tell whether a file imports the module that a chain goes through."""
+        source = self.both.target.source(path)
+        plain = [row for row, _ in rows(self.both.target, source) if row.name == parts[0]]
+        if not plain or any(row.member is not None or row.name == "*" for row in plain):
+            return True
+        modules = {row.module for row in plain}
+        if any(row.module.partition(".")[0] != parts[0] for row in plain):
+            return True  # `import a.b as c`
+        for end in range(len(parts) - 1, 0, -1):
+            name = ".".join(parts[:end])
+            if file_of(self.both.target, name):
+                return any(m == name or m.startswith(f"{name}.") for m in modules)
+        return True
+
+
+def _listed(node: ast.stmt) -> set[object]:
+    value = getattr(node, "value", None)
+    return {item.value for item in getattr(value, "elts", ()) if isinstance(item, ast.Constant)}
+
+
+def _exports(node: ast.stmt) -> bool:
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    return isinstance(target, ast.Name) and target.id == "__all__"
+
+
+def _chain(node: ast.AST) -> Parts:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else ()
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _at_top(node: ast.stmt, part: ast.AST) -> bool:
+    """Tell whether a part of a statement is evaluated when the statement runs."""
+    return any(part is inner for inner in _evaluated(node))
+
+
+def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        spec = node.args
+        inner = [*spec.defaults, *spec.kw_defaults, *getattr(node, "decorator_list", ())]
+        for part in inner:
+            if part is not None:
+                yield from _evaluated(part)
+        return
+    for child in ast.iter_child_nodes(node):
+        if child is not getattr(node, "annotation", None):
+            yield from _evaluated(child)
+
+
+def _patches(node: ast.stmt, text: ast.AST) -> bool:
+    """Tell whether a text is the target of a patch."""
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and call.args and call.args[0] is text:
+            parts = _chain(call.func)
+            if parts and parts[-1] in PATCHING:
+                return True
+    return False

@@ -1,0 +1,274 @@
+"""The order of judgement: entries are run on both sides, compared, and read off."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Hashable, Sequence
+
+from verify.kernel import doctests, effects, strings, tests
+from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_names, reaches
+from verify.kernel.both import Both
+from verify.kernel.conserve import symbol
+from verify.kernel.copies import Copies
+from verify.kernel.entries import Arrival, Entry, arrivals, entries, near
+from verify.kernel.explain import Edits
+from verify.kernel.lookups import Lookups
+from verify.kernel.machine import Machine
+from verify.kernel.machine.statements import Definition
+from verify.kernel.machine.values import Class, Function, Made, Product, key
+from verify.kernel.observed import Observed
+from verify.kernel.runs import DONE, Run, Runs
+from verify.kernel.source import DEFINITIONS
+from verify.kernel.traces import Comparison, Gains
+from verify.kernel.tree import search_path
+from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
+from verify.kernel.writes import Writes
+
+# Whoever evaluates annotations: by asking for them, or as a framework that does.
+_EVALUATES = re.compile(
+    r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|cattrs|beartype|typeguard)\b"
+)
+_FRAMEWORKS = re.compile(
+    r"\b(?:pydantic|fastapi|typer|msgspec|strawberry|injector|singledispatch|attrs)\b"
+)
+_READ_BY_DATACLASS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
+
+
+def judge(both: Both) -> None:
+    """Run every entry in both trees and report what differs."""
+    Judge(both).run()
+
+
+class Judge:
+    """Everything that is known from all entries."""
+
+    def __init__(self, both: Both) -> None:
+        self.both = both
+        self.runs = Runs(both)
+        self.gains = Gains()
+        self.writes = Writes(both)
+        self.lookups = Lookups(both, self.gains)
+        self.copies = Copies(both)
+        self.observed = Observed(both)
+        self.edits = Edits(both)
+        self._probes: set[tuple[Made, int]] = set()
+        self._covered: set[str] = set()  # modules that another entry loads as if they started
+        self.evaluated = False  # whether somebody who reaches the change evaluates annotations
+
+    def run(self) -> None:
+        """Judge all entries."""
+        self.runs.near = near(self.both.base, self.both.changed)
+        self.runs.near |= near(self.both.target, self.both.changed)
+        files = self.both.base.files.keys() & self.runs.near
+        self.runs.lists_subclasses = any(
+            b"__subclasses__" in data
+            for path, data in self.both.base.files.items()
+            if path.endswith(".py")
+        )
+        self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
+        for entry in entries(self.both.base, self.both.target, self.runs.near):
+            if entry.name not in self._covered or entry.script:
+                self._entry(entry)
+        for arrival in arrivals(self.both):
+            self._arrival(arrival)
+        tests.check(self.both, self.runs)
+        doctests.check(self.both)
+        strings.check(self.both)
+        self.writes.report()
+        self.lookups.report()
+        self.observed.report()
+        self.edits.report()
+
+    def _entry(self, entry: Entry) -> None:
+        one, two = self.runs.pair(entry)
+        done = Comparison(self.both, entry, one, two, self.gains).run()
+        self.observed.entry(str(entry), one.machine, two.machine, done=done)
+        if done and not entry.script and list(one.machine.folders) == list(two.machine.folders):
+            for name in {*one.machine.covered()} & {*two.machine.covered()}:
+                if name not in self._covered and self._same_search(name, one.machine.folders):
+                    self._covered.add(name)
+                    self.observed.covered(name, one.machine, two.machine)
+        self._read(one, two)
+
+    def _same_search(self, name: str, folders: Sequence[str]) -> bool:
+        """Tell whether a module searches the same folders when it is what starts."""
+        path = next(iter(self.both.base.named.get(name, ())), "")
+        return bool(path) and list(search_path(self.both.base, path, script=False)) == list(folders)
+
+    def _arrival(self, arrival: Arrival) -> None:
+        """Look at code where it arrives, beside where it comes from, whoever else loads it."""
+        one, two = self.runs.together(arrival)
+        if two.ended != DONE and one.ended == DONE and two.failure is not None:
+            about = two.failure.about or two.failure.outside
+            why = f"importing it raises {two.failure.error}: {about}"
+            name = self.both.name(arrival.path)
+            self.both.found.say(BREAKS, name, why, Place(*two.at))
+        self.observed.guards(one.machine, two.machine)
+        self._read(one, two)
+
+    def _read(self, one: Run, two: Run) -> None:
+        self.copies.check(two.machine)
+        self._bodies(one, two)
+        for run in (one, two):
+            self.writes.note(run.machine)
+        self.lookups.note(one.machine, two.machine)
+        self.observed.note(one.machine, two.machine)
+        self.edits.note(one.machine, two.machine)
+
+    def _bodies(self, one: Run, two: Run) -> None:
+        ours, theirs = Bodies(one.machine), Bodies(two.machine)
+        owners = _owners(one.machine), _owners(two.machine)
+        shared = one.machine.definitions.keys() & two.machine.definitions.keys()
+        for name in sorted(shared, key=repr):
+            a, b = one.machine.definitions[name].value, two.machine.definitions[name].value
+            _note_globals(one.machine, a)
+            _note_globals(two.machine, b)
+            if not {a.scope.module.path, b.scope.module.path} & self.runs.near:
+                continue  # nothing that changed can be reached from here
+            self._made(one.machine.definitions[name], two.machine.definitions[name])
+            means = self._definition(name, (ours, a), (theirs, b))
+            if (name, means) in self._probes:
+                continue  # read before, with the same meaning of every name
+            self._probes.add((name, means))
+            if isinstance(a, Function) and isinstance(b, Function):
+                if not self._runs(ours, theirs, a, b, owners[0].get(name), owners[1].get(name)):
+                    continue
+                p = ours.probe(a, owners[0].get(name))
+                q = theirs.probe(b, owners[1].get(name))
+                self._probed(name, b, p, q)
+        self._tops(ours, theirs)
+
+    def _runs(
+        self,
+        ours: Bodies,
+        theirs: Bodies,
+        a: Function,
+        b: Function,
+        *owners: Class | None,
+    ) -> bool:
+        """Tell whether a body has to be run: in a changed file, or where it may reach modules."""
+        if {a.scope.module.path, b.scope.module.path} & self.both.changed or reaches(a.node):
+            return True
+        return any(
+            bodies.goes_through_modules(made, owner)
+            for bodies, made, owner in ((ours, a, owners[0]), (theirs, b, owners[1]))
+        )
+
+    def _made(self, one: Definition, two: Definition) -> None:
+        """Compare what was evaluated when a definition was made, and what a class holds."""
+        where = Place(two.value.scope.module.path, two.value.node.lineno)
+        title = getattr(two.value.node, "name", "lambda")
+        if one.parts != two.parts:
+            why = "its defaults, decorators, bases or annotations mean something else"
+            self.both.found.say(BREAKS, title, why, where)
+        if isinstance(one.value, Class) and isinstance(two.value, Class):
+            ours = {name: key(held) for name, held in one.value.attributes.items()}
+            theirs = {name: key(held) for name, held in two.value.attributes.items()}
+            if ours != theirs:
+                self.both.found.say(BREAKS, title, "its attributes are others", where)
+
+    def _tops(self, ours: Bodies, theirs: Bodies) -> None:
+        """Compare what compound statements refer to, whatever branch the runs take."""
+        for target, base in self.both.pairing.base_of.items():
+            node = self.both.statement(self.both.target, target).node
+            if isinstance(node, (*DEFINITIONS, ast.Assign, ast.Expr)):
+                continue
+            first = ours.top(*base, set())
+            second = theirs.top(*target, set())
+            if first is not None and second is not None:
+                name = (("top", base, ""), 0)
+                self._compare(name, symbol(node), target[0], first, second)
+
+    def _definition(
+        self,
+        name: Made,
+        one: tuple[Bodies, Function | Class],
+        two: tuple[Bodies, Function | Class],
+    ) -> int:
+        title = getattr(two[1].node, "name", "lambda")
+        found = []
+        for bodies, value in (one, two):
+            reads: set[tuple[str, str]] = set()
+            found.append(bodies.resolve(value, reads))
+            self.writes.read(bodies.machine.tree.side, name, title, reads)
+        self._references(name, found[0], found[1], two[1])
+        return hash(tuple(means for side in found for _, means in side))
+
+    def _probed(self, name: Made, made: Function, one: Probe, two: Probe) -> None:
+        title = getattr(made.node, "name", "lambda")
+        for side, probe in ((BASE, one), (TARGET, two)):
+            self.writes.read(side, name, title, probe.reads)
+        if one.limit or two.limit:
+            place = Place(made.scope.module.path, made.node.lineno)
+            self.both.found.say(OPEN, title, "it takes too many steps to be followed", place)
+        elif one.acts != two.acts:
+            place = Place(made.scope.module.path, made.node.lineno)
+            self.both.found.say(BREAKS, title, "what it does when called differs", place)
+
+    def _references(
+        self, name: Made, first: Resolved, second: Resolved, b: Function | Class
+    ) -> None:
+        title = getattr(b.node, "name", "lambda")
+        self._compare(name, title, b.scope.module.path, first, second)
+
+    def _compare(
+        self, name: Made, title: str, path: str, first: Resolved, second: Resolved
+    ) -> None:
+        if len(first) != len(second):
+            first, second = _aligned(first, second), _aligned(second, first)
+        for (one, means), (two, now) in zip(first, second, strict=False):
+            if means == now:
+                self.edits.same(name, one.parts, two.parts)
+                self._standing(name, title, now, two, path)
+                continue
+            read = self.evaluated or _READ_BY_DATACLASS & {*one.parts, *two.parts}
+            if two.note and not read and not _FRAMEWORKS.search(self.both.target.text(path)):
+                why = "an annotation in it names what only a type checker finds"
+                self.both.found.say(OBSERVED, title, why, Place(path, two.line))
+                continue
+            spelled = ".".join(two.parts)
+            why = f"`{spelled}` in it is something else than `{'.'.join(one.parts)}` was"
+            if isinstance(now, tuple) and now[0] == "unbound":
+                why = f"`{spelled}` in it is bound to nothing"
+            self.both.found.say(BREAKS, title, why, Place(path, two.line))
+
+    def _standing(
+        self, name: Made, title: str, means: Hashable, reference: Reference, path: str
+    ) -> None:
+        """Report moved code that sees where it stands."""
+        origin = name[0][1] if isinstance(name[0], tuple) else None
+        if not isinstance(origin, tuple) or origin[0] == path:
+            return
+        inner = means[0] if isinstance(means, tuple) and means else None
+        outside = isinstance(inner, tuple) and inner[0] == "outside" and inner[1]
+        if outside in effects.STANDING or reference.parts[-1] in ("__globals__", "__code__"):
+            why = f"`{'.'.join(reference.parts)}` in it sees where it stands"
+            self.both.found.say(OPEN, title, why, Place(path, reference.line))
+
+
+def _note_globals(machine: Machine, made: Function | Class) -> None:
+    """Note the names of its module that a body may bind, on whatever path."""
+    module = made.scope.module
+    for name in global_names(made.node):
+        where = module.path, made.node.lineno
+        machine.written.setdefault((("body", made.name), module.name, name), where)
+
+
+def _owners(machine: Machine) -> dict[Made, Class]:
+    """Give the class that each method is of."""
+    found = {}
+    for definition in machine.definitions.values():
+        if isinstance(definition.value, Class):
+            for value in definition.value.attributes.values():
+                inner = value.wraps if isinstance(value, Product) else value
+                if isinstance(inner, Function):
+                    found[inner.name] = definition.value
+    return found
+
+
+def _aligned(found: Resolved, other: Resolved) -> Resolved:
+    """Keep one of each spelling that both have, where a body's imports changed what it has."""
+    shared = {reference.parts for reference, _ in other}
+    kept = {reference.parts: (reference, means) for reference, means in found}
+    return [kept[parts] for parts in sorted(kept) if parts in shared]

@@ -1,0 +1,109 @@
+"""Lookups that are decided at run time: open if they can reach what moved, else assumed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from verify.kernel.both import Both
+from verify.kernel.machine import Machine
+from verify.kernel.machine.imports import Opening
+from verify.kernel.traces import Gains
+from verify.kernel.tree import Tree
+from verify.kernel.verdict import ASSUMED, OPEN, Place
+
+
+class Lookups:
+    """Collects the lookups of all runs and judges them by what they can reach."""
+
+    def __init__(self, both: Both, gains: Gains) -> None:
+        self.both = both
+        self.gains = gains
+        self._seen: dict[Opening, str] = {}
+        self.handed: set[str] = set()
+
+    def note(self, *machines: Machine) -> None:
+        """Collect what runs have met."""
+        for machine in machines:
+            for opening in machine.openings:
+                self._seen.setdefault(opening, machine.tree.side)
+                if opening[0] == "handed on":
+                    self.handed.add(opening[1])
+
+    def report(self) -> None:
+        """Judge each."""
+        for opening, side in self._seen.items():
+            what, whose, path, line = opening
+            place = Place(path, line, side)
+            reached = sorted(self._reached(what, whose))
+            if reached:
+                why = f"it {_says(what)}, and can reach {', '.join(reached[:3])}"
+                self.both.found.say(OPEN, whose or reached[0], why, place)
+            elif what.startswith(("asks", "imports")):
+                apart = sorted(self.gains.apart())
+                if apart:
+                    why = f"nobody passes what moved to a lookup that {_says(what)}"
+                    self.both.found.say(ASSUMED, "lookups", why, place)
+
+    def _reached(self, what: str, whose: str) -> Iterator[str]:
+        kind, _, wanted = what.partition(" ")
+        apart = self.gains.apart()
+        if kind == "asks":
+            modules = [whose] if whose else sorted(self.handed & apart)
+            for module in modules:
+                for name in self.gains.names(module):
+                    if fits(wanted, name):
+                        yield f"{module}.{name}"
+        elif kind == "imports":
+            yield from self._imported(whose)
+        elif what == "lists the folder":
+            yield from _listed(self.both.base, self.both.target, whose)
+        elif what == "reloads":
+            if whose in apart or whose in self._moved():
+                yield whose
+        elif what in ("lists", "handed on", "runs text"):
+            if whose in apart:
+                yield whose
+
+    def _moved(self) -> set[str]:
+        """Name the modules that statements left or came to."""
+        return {self.both.name(at[0]) for pair in self.both.pairing.moved() for at in pair}
+
+    def _imported(self, wanted: str) -> Iterator[str]:
+        gone = {
+            tree.name(path)
+            for tree, other in (
+                (self.both.base, self.both.target),
+                (self.both.target, self.both.base),
+            )
+            for path in self.both.changed
+            if path in tree.files and path not in other.files and path.endswith(".py")
+        }
+        lost = {name for name, names in self.gains.lost.items() if names}
+        if wanted.strip("*"):
+            yield from (name for name in gone | lost if fits(wanted, name))
+        else:
+            yield from (name for name in gone | lost if name in self.handed)
+
+
+def fits(wanted: str, name: str) -> bool:
+    """Tell whether a name may be what a pattern with stars asks for."""
+    parts = (re.escape(part) for part in re.split(r"\*|%s|%r|\{\w*\}", wanted))
+    return bool(re.fullmatch(".*".join(parts), name))
+
+
+def _listed(base: Tree, target: Tree, folder: str) -> Iterator[str]:
+    for path in base.files.keys() ^ target.files.keys():
+        if path.rpartition("/")[0] == folder and path.endswith(".py"):
+            yield path
+
+
+def _says(what: str) -> str:
+    if what.startswith("asks"):
+        return "asks a module for a name that is put together"
+    return {
+        "imports": "imports a module whose name is put together",
+        "lists": "lists a module's names",
+        "handed on": "hands a module on as a value",
+        "runs text": "runs text as code",
+    }.get(what, what)

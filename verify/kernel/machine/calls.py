@@ -1,0 +1,861 @@
+"""Calls: of the tree's own code, which is run, and of the outside, by the lists."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Collection as Collection_
+
+from verify.kernel import effects
+from verify.kernel.machine.imports import Sites
+from verify.kernel.machine.objects import Objects, identity
+from verify.kernel.machine.scopes import binds, parameters
+from verify.kernel.machine.state import Raised
+from verify.kernel.machine.values import (
+    NONE,
+    UNBOUND,
+    Bound,
+    Class,
+    Collection,
+    Constant,
+    Function,
+    Instance,
+    Key,
+    Module,
+    ModuleValue,
+    Names,
+    Outside,
+    Product,
+    Scope,
+    Unknown,
+    Value,
+    key,
+)
+from verify.kernel.tree import Tree
+
+MOST_CALLS = 12  # one within the other
+MOST_READ = 2  # the same, where a body is read: what it calls is read for itself
+MOST_ITEMS = 64  # of a collection that a loop runs through
+_PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
+Named = dict[str, Value]
+
+
+class Returned(Exception):
+    """A function returns."""
+
+    def __init__(self, value: Value) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Calls(Objects):
+    """The part of the machine that calls."""
+
+    def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
+        super().__init__(tree, sites, folders)
+        self.inner: list[Function] | None = None  # what a body that is read makes
+        self.lists_subclasses = False  # whether somebody asks a class for those below it
+        self.near: Collection_[str] | None = None  # files from which a change can be reached
+        self.reader: Function | None = None  # whose body is being read with unknown arguments
+        self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
+            "importlib.import_module": self._import_module,
+            "builtins.__import__": self._import_module,
+            "pydoc.locate": self._locate,
+            "pkgutil.resolve_name": self._locate,
+            "importlib.reload": self._reload,
+            "builtins.getattr": self._getattr,
+            "builtins.hasattr": self._hasattr,
+            "builtins.setattr": self._setattr,
+            "builtins.delattr": self._delattr,
+            "operator.setitem": self._setitem,
+            "builtins.vars": self._vars,
+            "builtins.dir": self._dir,
+            "inspect.getmembers": self._members,
+            "builtins.globals": self._globals,
+            "builtins.locals": self._globals,
+            "builtins.exec": self._exec,
+            "builtins.eval": self._exec,
+            "builtins.len": self._len,
+            "builtins.list": self._collection,
+            "builtins.tuple": self._collection,
+            "builtins.set": self._collection,
+            "builtins.dict": self._dict,
+            "builtins.str": self._str,
+            "builtins.sorted": self._sorted,
+            "builtins.map": self._sorted,
+            "builtins.filter": self._sorted,
+            "builtins.max": self._sorted,
+            "builtins.min": self._sorted,
+            "builtins.isinstance": self._isinstance,
+            "builtins.super": self._super,
+            "builtins.type": self._type,
+            "builtins.object": self._object,
+            "functools.partial": self._partial,
+            "sys.modules.get": self._sys_modules,
+            "sys.path.insert": self._sys_path,
+            "sys.path.append": self._sys_path,
+            "sys.path.extend": self._sys_path,
+            "site.addsitedir": self._sys_path,
+            "pkgutil.iter_modules": self._listing,
+            "pkgutil.walk_packages": self._listing,
+            "importlib.resources.files": self._listing,
+            "glob.glob": self._listing,
+            "os.listdir": self._listing,
+            "os.scandir": self._listing,
+            "os.walk": self._listing,
+            "pathlib.Path.glob": self._listing,
+            "pathlib.Path.rglob": self._listing,
+            "pathlib.Path.iterdir": self._listing,
+        }
+
+    # --- what the language above does ---
+
+    def block(self, body: list[ast.stmt], scope: Scope) -> None:
+        """Run the statements of a block."""
+        raise NotImplementedError
+
+    def value(self, node: ast.expr, scope: Scope) -> Value:
+        """Give the value of an expression."""
+        raise NotImplementedError
+
+    def operate(self, what: str, *values: Value) -> Value:
+        """Give the value of an operation that may call the operands' own methods."""
+        raise NotImplementedError
+
+    # --- calls ---
+
+    def call(self, function: Value, given: list[Value], named: Named) -> Value:
+        """Call something."""
+        self.step()
+        function = self.pick(function)
+        if isinstance(function, Function):
+            return self.run_function(function, given, named)
+        if isinstance(function, Outside):
+            return self.call_outside(function.name, given, named)
+        if isinstance(function, Class):
+            return self.create(function, given, named)
+        if isinstance(function, Product):
+            return self._call_product(function, given, named)
+        return self._call_object(function, given, named)
+
+    def _call_object(self, function: Value, given: list[Value], named: Named) -> Value:
+        if isinstance(function, Bound):
+            if isinstance(function.method, Outside):
+                return self.method(function.owner, function.method.name, given, named)
+            return self.call(function.method, [function.owner, *given], named)
+        if isinstance(function, Instance):
+            own = self.in_class(function.of, "__call__")
+            if own is not None:
+                return self.call(own, [function, *given], named)
+        return self.act("call", key(function), given, named)
+
+    def act(self, what: str, of: Key, given: list[Value], named: Named) -> Value:
+        """Do what nobody can see into: an event."""
+        arguments = told(given, named)
+        for value in (*given, *named.values()):
+            self.handed(value)
+        self.event(what, of, arguments)
+        return Unknown((what, of, arguments))
+
+    def handed(self, value: Value) -> None:
+        """Note a module that is handed on as a value."""
+        value = self.pick(value)
+        if isinstance(value, (ModuleValue, Names)):
+            self.open("handed on", value.module.name)
+
+    def create(self, of: Class, given: list[Value], named: Named) -> Value:
+        """Make an instance of a class of the tree."""
+        if self.hooked(of):
+            return self.act("call", key(of), given, named)
+        made = Instance(self.make(), of, self.space())
+        if self.in_class(of, "__new__") is not None:
+            self.act("new", key(of), given, named)
+        start = self.in_class(of, "__init__")
+        if start is not None:
+            self.call(start, [made, *given], named)
+        elif not self._plain_bases(of):
+            self.act("create", key(of), given, named)
+        else:
+            self._fill(made, given, named)
+        return made
+
+    def _fill(self, made: Instance, given: list[Value], named: Named) -> None:
+        """Give an object its fields, as a dataclass does."""
+        fields = self._fields(made.of)
+        for name, value in (*zip(fields, given, strict=False), *named.items()):
+            self.put(made.attributes, name, value)
+        for name in fields:
+            default = self.in_class(made.of, name)
+            if name not in made.attributes and (default is None or isinstance(default, Product)):
+                self.put(made.attributes, name, Unknown(("field", made.made, name)))
+        post = self.in_class(made.of, "__post_init__")
+        if post is not None:
+            self.call(post, [made], {})
+
+    def _fields(self, of: Class) -> list[str]:
+        """List the annotated names of a class, those of its bases first."""
+        found: dict[str, None] = {}
+        for one in reversed([*self.above(of)]):
+            for name in one.attributes:
+                if name.startswith("(annotation "):
+                    found[name[12:-1]] = None
+        return list(found)
+
+    def _plain_bases(self, of: Class) -> bool:
+        return all(
+            isinstance(base, Outside)
+            and (base.name in effects.BASES or base.name.startswith("builtins."))
+            for base in self.outer_bases(of)
+        )
+
+    def _call_product(self, function: Product, given: list[Value], named: Named) -> Value:
+        maker = function.maker
+        first = self.pick(given[0]) if len(given) == 1 and not named else None
+        if function.wraps is None and isinstance(first, (Function, Class, Product)):
+            if effects.is_mark(maker):
+                return first
+            if maker in effects.WRAPPERS or maker in effects.SAME_CLASS:
+                return self._wrapped(maker, first, function.arguments)
+        if effects.is_mark(maker):
+            return function
+        if maker in effects.WRAPPERS and function.wraps is not None:
+            return self.call(function.wraps, given, named)
+        if maker == "collections.namedtuple" or maker in effects.PURE:
+            return Product(f"{maker}.()", (function.arguments, told(given, named)), self.make(), {})
+        return self.act("call", key(function), given, named)
+
+    def _wrapped(self, maker: str, inner: Value, arguments: Key) -> Value:
+        if isinstance(inner, Class) and maker in effects.SAME_CLASS:
+            self.put(inner.attributes, "__dataclass__", Constant(f"{maker}{arguments!r}"))
+            return inner
+        return Product(maker, (arguments, key(inner)), self.make(), {}, inner)
+
+    # --- the tree's own functions ---
+
+    def run_function(self, function: Function, given: list[Value], named: Named) -> Value:
+        """Run a function's body."""
+        node = function.node
+        asynchronous = isinstance(node, ast.AsyncFunctionDef) or binds(node).generator
+        most = MOST_READ if self.probing else MOST_CALLS
+        if self.probing and self._far(function, [*given, *named.values()]):
+            return Unknown(("call", function.name, told(given, named)))
+        deep = len(self.stack) > most or sum(f is function for f in self.stack) > 2
+        if asynchronous or deep:
+            return Unknown(("later", function.name, told(given, named)))
+        names = self.space(self.arguments(function, given, named))
+        bound = binds(node)
+        module = function.scope.module
+        scope = Scope("function", names, function.scope, module, bound.globals, bound.locals)
+        self.stack.append(function)
+        self.at.append((module.path, node.lineno))
+        try:
+            if isinstance(node, ast.Lambda):
+                return self.value(node.body, scope)
+            self.block(node.body, scope)
+        except Returned as back:
+            return back.value
+        finally:
+            self.stack.pop()
+            self.at.pop()
+        return NONE
+
+    def _far(self, function: Function, given: list[Value]) -> bool:
+        """Tell whether a function can neither reach a change nor is handed a module."""
+        if self.near is None or function.scope.module.path in self.near:
+            return False
+        return not any(isinstance(self.pick(v), (ModuleValue, Names, Function)) for v in given)
+
+    def arguments(self, function: Function, given: list[Value], named: Named) -> Named:
+        """Bind a function's parameters."""
+        spec = function.node.args
+        names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+        found = dict(zip(names, given, strict=False))
+        if spec.vararg:
+            found[spec.vararg.arg] = self.collection("tuple", given[len(names) :])
+        elif len(given) > len(names) and "**" not in named:
+            raise Raised("TypeError", "too many arguments")
+        known = {arg.arg for arg in parameters(function.node)}
+        more = {name: value for name, value in named.items() if name not in known}
+        found.update((name, value) for name, value in named.items() if name in known)
+        if spec.kwarg:
+            keys = [Constant(name) for name in more]
+            found[spec.kwarg.arg] = self.mapping(keys, list(more.values()))
+        for name, value in function.defaults.items():
+            found.setdefault(name, value)
+        for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
+            if name not in found:
+                if self.reader is not function and "**" not in named:
+                    raise Raised("TypeError", f"no argument {name}")
+                found[name] = Unknown(("argument", function.name, name))
+        return found
+
+    # --- containers ---
+
+    def collection(self, kind: str, items: Sequence[Value]) -> Collection:
+        """Make a list, tuple or set."""
+        return Collection(kind, self.make(), self.space({"items": tuple(items)}), {"items": ()})
+
+    def mapping(self, keys: Sequence[Value], items: Sequence[Value]) -> Collection:
+        """Make a dict."""
+        held, names = self.space({"items": tuple(items)}), self.space({"items": tuple(keys)})
+        return Collection("dict", self.make(), held, names)
+
+    def set_items(
+        self, of: Collection, items: Sequence[Value], keys: Sequence[Value] | None = None
+    ) -> None:
+        """Change what a container holds."""
+        self.put(of.held, "items", tuple(items))
+        if of.kind == "dict":
+            known = tuple(of.names if keys is None else keys)
+            more = tuple(Unknown(("key", at)) for at in range(len(known), len(items)))
+            self.put(of.keys, "items", (*known, *more)[: len(items)])
+
+    def set_item(self, of: Collection, name: Value, value: Value) -> None:
+        """Set an item of a dict or list."""
+        if of.kind == "dict":
+            wanted = key(name)
+            kept = [(k, v) for k, v in zip(of.names, of.items, strict=True) if key(k) != wanted]
+            kept.append((name, value))
+            self.set_items(of, [v for _, v in kept], [k for k, _ in kept])
+        elif (
+            isinstance(name, Constant)
+            and isinstance(name.value, int)
+            and -len(of.items) <= name.value < len(of.items)
+        ):
+            items = list(of.items)
+            items[name.value] = value
+            self.set_items(of, items)
+        else:
+            self.set_items(of, [*of.items, value])
+        self._changed(of, "item", key(name), key(value))
+
+    def method(self, owner: Value, name: str, given: list[Value], named: Named) -> Value:
+        """Call a method of something that is not an object of the tree."""
+        owner = self.pick(owner)
+        if isinstance(owner, Names):
+            return self._of_names(owner, name, given, named)
+        if isinstance(owner, Constant):
+            return self._of_constant(owner, name[1:], given, named)
+        if isinstance(owner, Collection):
+            return self._of_collection(owner, name[1:], given, named)
+        if isinstance(owner, Product):
+            return self._of_product(owner, name, given, named)
+        return self.act("method", (key(owner), name), given, named)
+
+    def _of_product(self, owner: Product, name: str, given: list[Value], named: Named) -> Value:
+        if effects.inert_call(name) and not any(map(self.acts, given)):
+            self.observe_object(owner)
+            if name in effects.PURE and name.startswith("pathlib.Path."):
+                arguments = (key(owner), name, told(given, named))
+                return Product("pathlib.Path", arguments, self.make(), {}, immutable=True)
+            return Unknown((name, key(owner), told(given, named)))
+        listed = self._outside.get(name)
+        if listed is not None:
+            found = listed([owner, *given], named)
+            if found is not None:
+                return found
+        found = self.act("method", (identity(owner), name), given, named)
+        if not self.probing:
+            used = owner.attributes.get("(used)")
+            times = used.value if isinstance(used, Constant) else 0
+            self.put(owner.attributes, "(used)", Constant((times, name, told(given, named))))
+            self.changes[identity(owner)].add(self.site)
+        return found
+
+    def _of_names(self, owner: Names, name: str, given: list[Value], named: Named) -> Value:
+        module = ModuleValue(owner.module)
+        first = self.pick(given[0]) if given else None
+        if name in (".get", ".pop") and isinstance(first, Constant):
+            default = given[1] if len(given) > 1 else NONE
+            return self.attribute(module, str(first.value), default)
+        if name in (".update", ".setdefault", ".__setitem__"):
+            if isinstance(first, Constant) and len(given) == 2:
+                self.write(owner.module, str(first.value), given[1])
+            elif isinstance(first, Collection) and first.kind == "dict":
+                for one, value in zip(first.names, first.items, strict=True):
+                    if isinstance(one, Constant):
+                        self.write(owner.module, str(one.value), value)
+            elif given:
+                self.open("handed on", owner.module.name)
+            for one_name, value in named.items():
+                self.write(owner.module, one_name, value)
+            return NONE
+        self.open("lists", owner.module.name)
+        return Unknown(("names", name, tuple(sorted(owner.module.names))))
+
+    def _of_constant(self, owner: Constant, name: str, given: list[Value], named: Named) -> Value:
+        plain = [literal(self.pick(value)) for value in given]
+        words = {word: literal(self.pick(value)) for word, value in named.items()}
+        known = not owner.own and UNBOUND not in (*plain, *words.values())
+        if known and isinstance(owner.value, (str, int, float, bytes)):
+            try:
+                found = getattr(owner.value, name)(*plain, **words)
+            except Exception as error:
+                raise Raised(type(error).__name__, str(error)) from None
+            return self.from_python(found)
+        if any(map(self.acts, given)) and name in ("join", "format", "format_map"):
+            self.operate(f".{name}", *given)
+        return Unknown(("method", key(owner), name, told(given, named)))
+
+    def from_python(self, found: object) -> Value:
+        """Turn what Python gave into a value."""
+        if isinstance(found, (list, tuple)):
+            kind = "list" if isinstance(found, list) else "tuple"
+            return self.collection(kind, [self.from_python(item) for item in found])
+        if found is None or isinstance(found, (str, int, float, bytes, bool)):
+            if isinstance(found, (str, bytes)) and len(found) > 1 << 16:
+                return Unknown(("long", type(found).__name__, len(found)))
+            return Constant(found)
+        return Unknown(("python", type(found).__name__, repr(found)[:80]))
+
+    def _of_collection(
+        self, owner: Collection, name: str, given: list[Value], named: Named
+    ) -> Value:
+        if name in effects.CHANGING and owner.kind != "tuple":
+            return self._change(owner, name, given, named)
+        self.observe_object(owner)
+        if name == "get" and owner.kind == "dict" and given:
+            found = self.item(owner, self.pick(given[0]))
+            return found if found is not None else given[1] if len(given) > 1 else NONE
+        if owner.kind == "dict" and name in ("values", "keys", "items", "copy"):
+            return self._dict_view(owner, name)
+        if name == "copy":
+            return self.collection(owner.kind, owner.items)
+        if any(map(self.acts, given)) or self.acts(owner):
+            self.operate(f".{name}", owner, *given)
+        return Unknown(("method", key(owner), name, told(given, named)))
+
+    def _dict_view(self, owner: Collection, name: str) -> Value:
+        if name == "values":
+            return self.collection("list", owner.items)
+        if name == "keys":
+            return self.collection("list", owner.names)
+        if name == "copy":
+            return self.mapping(owner.names, owner.items)
+        pairs = zip(owner.names, owner.items, strict=True)
+        return self.collection("list", [self.collection("tuple", pair) for pair in pairs])
+
+    def item(self, owner: Collection, name: Value) -> Value | None:
+        """Give the item of a dict under a key, if it is known."""
+        wanted = key(name)
+        for one, value in zip(owner.names, owner.items, strict=True):
+            if key(one) == wanted:
+                return value
+        return None
+
+    def _change(self, owner: Collection, name: str, given: list[Value], named: Named) -> Value:
+        """Change a container by one of its methods."""
+        result: Value = NONE
+        items = owner.items
+        first = self.pick(given[0]) if given else None
+        if owner.kind == "dict":
+            result = self._change_dict(owner, name, given, named)
+        elif name in ("append", "add", "appendleft") and first is not None:
+            self.set_items(owner, (*items, first))
+        elif name in ("extend", "update") and isinstance(first, Collection):
+            self.set_items(owner, (*items, *first.items))
+        elif name == "clear":
+            self.set_items(owner, ())
+        elif name == "pop" and items and not given:
+            result = items[-1]
+            self.set_items(owner, items[:-1])
+        else:
+            changed = Unknown((name, key(owner), told(given, named)))
+            self.set_items(owner, (changed,))
+            result = Unknown(("result", name, key(owner)))
+        self._changed(owner, name, told(given, named))
+        return result
+
+    def _change_dict(self, owner: Collection, name: str, given: list[Value], named: Named) -> Value:
+        first = self.pick(given[0]) if given else None
+        if name == "setdefault" and first is not None:
+            known = self.item(owner, first)
+            if known is not None:
+                return known
+            value = given[1] if len(given) > 1 else NONE
+            self.set_items(owner, (*owner.items, value), (*owner.names, first))
+            return value
+        if name == "clear":
+            self.set_items(owner, (), ())
+            return NONE
+        if name == "update" and (first is None or isinstance(first, Collection)):
+            pairs = [(Constant(word), value) for word, value in named.items()]
+            if isinstance(first, Collection) and first.kind == "dict":
+                pairs = [*zip(first.names, first.items, strict=True), *pairs]  # type: ignore[list-item]
+            for one, value in pairs:
+                self.set_item(owner, one, value)
+            return NONE
+        changed = Unknown((name, key(owner), told(given, named)))
+        self.set_items(owner, (changed,), (changed,))
+        return Unknown(("result", name, key(owner)))
+
+    # --- the outside ---
+
+    def call_outside(self, name: str, given: list[Value], named: Named) -> Value:
+        """Call something outside, by the lists."""
+        found = self._understood(name, given, named)
+        if found is not None:
+            return found
+        values = [*map(self.pick, given), *map(self.pick, named.values())]
+        first = values[0] if len(values) == 1 else None
+        if isinstance(first, (Function, Class, Product)):
+            if effects.is_mark(name):
+                return first
+            decorates = name in effects.WRAPPERS or name in effects.SAME_CLASS
+            if decorates and name not in effects.FACTORIES:
+                return self._wrapped(name, first, ())
+        if name in effects.READINGS:
+            source = effects.READS_OF.get(name, name.rpartition(".")[0])
+            version = key(self.versions.get(source, NONE))
+            self.sees["outside", source].add(self.site)
+            return Unknown((name, told(given, named), version))
+        if self._listed(name) and not any(map(self.acts, values)):
+            for value in values:
+                self.observe_object(value)
+            return self._product(name, given, named)
+        return self.act("call", name, given, named)
+
+    def _understood(self, name: str, given: list[Value], named: Named) -> Value | None:
+        """Do a call that the machine knows, if it is one."""
+        owner, _, last = name.rpartition(".")
+        if owner == "os.environ" and last in effects.CHANGING:
+            self.outside_changed(owner, (last, told(given, named)))
+            return Unknown((name, told(given, named)))
+        special = self._outside.get(name)
+        return special(given, named) if special is not None else None
+
+    def outside_changed(self, name: str, how: Hashable) -> None:
+        """Note that the tree changes outside state, so that later readings differ."""
+        before = key(self.versions.get(name, NONE))
+        self.put(self.versions, name, Unknown((before, how)))
+        self.event("write outside", name, how)
+        self.changes["outside", name].add(self.site)
+
+    def _listed(self, name: str) -> bool:
+        last = name.removeprefix("builtins.")
+        return (
+            effects.inert_call(name) or name in _PLAIN or (last in effects.ERRORS and name != last)
+        )
+
+    def _product(self, name: str, given: list[Value], named: Named) -> Value:
+        arguments = told(given, named)
+        if name in effects.LOGGERS and any(isinstance(v, Constant) and v.own for v in given):
+            arguments = ("own name",)
+        if name == "unittest.mock.patch" and given:
+            arguments = _target(self.pick(given[0])), told(given[1:], named)
+        if name in effects.QUESTIONS or (
+            name in _PLAIN and name not in ("builtins.property", "builtins.staticmethod")
+        ):
+            return Unknown((name, arguments))
+        for value in (*given, *named.values()):
+            self.handed(value)
+        wraps = self.pick(given[0]) if given else None
+        immutable = name in effects.PURE or effects.is_mark(name) or name == "logging.getLogger"
+        inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
+        return Product(name, arguments, self.make(), {}, inner, immutable)
+
+    # --- calls that the machine understands ---
+
+    def _import_module(self, given: list[Value], named: Named) -> Value | None:
+        first = self.pick(given[0]) if given else None
+        if isinstance(first, Constant) and isinstance(first.value, str):
+            name = first.value
+            if name.startswith("."):
+                around = self.pick(given[1] if len(given) > 1 else named.get("package", NONE))
+                if not isinstance(around, Constant):
+                    self.open("imports", pattern(first))
+                    return Unknown(("imported", told(given, named)))
+                level = len(name) - len(name.lstrip("."))
+                parts = str(around.value).split(".")
+                name = ".".join([*parts[: len(parts) - level + 1], name[level:]])
+            return self.load(name)
+        self.open("imports", pattern(first))
+        return Unknown(("imported", told(given, named)))
+
+    def _locate(self, given: list[Value], named: Named) -> Value | None:
+        first = self.pick(given[0]) if given else None
+        if not isinstance(first, Constant):
+            self.open("imports", pattern(first))
+            return Unknown(("located", told(given, named)))
+        parts = str(first.value).replace(":", ".").split(".")
+        try:
+            found = self.load(parts[0])
+            for part in parts[1:]:
+                found = self.taken(found, part)
+        except Raised:
+            return NONE
+        return found
+
+    def _reload(self, given: list[Value], named: Named) -> Value | None:
+        first = self.pick(given[0]) if given else None
+        if isinstance(first, ModuleValue):
+            self.event("reload", first.module.name)
+            self.open("reloads", first.module.name)
+            if not self.probing:
+                self.run_module(first.module)
+            return first
+        return None
+
+    def _getattr(self, given: list[Value], named: Named) -> Value | None:
+        if len(given) < 2:
+            return None
+        owner, name = self.pick(given[0]), self.pick(given[1])
+        default = given[2] if len(given) > 2 else None
+        if isinstance(name, Constant):
+            return self.attribute(owner, str(name.value), default)
+        if isinstance(owner, ModuleValue):
+            self.open(f"asks {pattern(name)}", owner.module.name)
+        elif isinstance(owner, Unknown):
+            self.open(f"asks {pattern(name)}", "")
+        return Unknown(("getattr", key(owner), key(name)))
+
+    def _hasattr(self, given: list[Value], named: Named) -> Value | None:
+        if len(given) != 2:
+            return None
+        owner, name = self.pick(given[0]), self.pick(given[1])
+        if isinstance(name, Constant) and isinstance(owner, (ModuleValue, Class, Instance)):
+            try:
+                found = self.attribute(owner, str(name.value), UNBOUND)
+            except Raised:
+                return Constant(False)
+            if isinstance(found, Unknown):
+                return Unknown(("hasattr", key(owner), name.value))
+            return Constant(found is not UNBOUND)
+        if isinstance(owner, ModuleValue):
+            self.open(f"asks {pattern(name)}", owner.module.name)
+        return Unknown(("hasattr", key(owner), key(name)))
+
+    def _setattr(self, given: list[Value], named: Named) -> Value | None:
+        if len(given) != 3:
+            return None
+        name = self.pick(given[1])
+        if isinstance(name, Constant):
+            self.set_attribute(given[0], str(name.value), given[2])
+            return NONE
+        return None
+
+    def _delattr(self, given: list[Value], named: Named) -> Value | None:
+        name = self.pick(given[1]) if len(given) == 2 else None
+        if isinstance(name, Constant):
+            self.delete_attribute(given[0], str(name.value))
+            return NONE
+        return None
+
+    def _setitem(self, given: list[Value], named: Named) -> Value | None:
+        owner, name = (
+            (self.pick(given[0]), self.pick(given[1])) if len(given) == 3 else (None, None)
+        )
+        if isinstance(owner, Names) and isinstance(name, Constant):
+            self.write(owner.module, str(name.value), given[2])
+            return NONE
+        return None
+
+    def _vars(self, given: list[Value], named: Named) -> Value | None:
+        owner = self.pick(given[0]) if given else None
+        return Names(owner.module) if isinstance(owner, ModuleValue) else None
+
+    def _dir(self, given: list[Value], named: Named) -> Value | None:
+        owner = self.pick(given[0]) if given else None
+        if isinstance(owner, ModuleValue):
+            self.open("lists", owner.module.name)
+            hook = owner.module.names.get("__dir__")
+            if hook is not None:
+                return self.call(hook, [], {})
+            return Unknown(("names", tuple(sorted(owner.module.names))))
+        if not given and self.at[-1][0]:
+            self.open("lists", self.here())
+            return Unknown(("names here", self.here()))
+        return None
+
+    def _members(self, given: list[Value], named: Named) -> Value | None:
+        self._dir(given, {})
+        return Unknown(("members", told(given, named)))
+
+    def _globals(self, given: list[Value], named: Named) -> Value | None:
+        for module in self.modules.values():
+            if getattr(module, "path", None) == self.at[-1][0]:
+                return Names(module)
+        return Unknown(("globals",))
+
+    def here(self) -> str:
+        """Give the name of the module whose code is running."""
+        for name, module in self.modules.items():
+            if getattr(module, "path", None) == self.at[-1][0]:
+                return name
+        return ""
+
+    def _exec(self, given: list[Value], named: Named) -> Value | None:
+        code = self.pick(given[0]) if given else None
+        names = self.pick(given[1]) if len(given) > 1 else self._here_names()
+        if isinstance(code, Constant) and isinstance(names, Names) and names.module.scope:
+            try:
+                body = ast.parse(str(code.value)).body
+            except (SyntaxError, ValueError):
+                return None
+            if names.module.scope is self.running and not self.probing:
+                self.block(body, names.module.scope)
+                return NONE
+            for node in body:
+                for written in ast.walk(node):
+                    if isinstance(written, ast.Name) and isinstance(written.ctx, ast.Store):
+                        self.write(names.module, written.id, Unknown(("exec", str(code.value))))
+            self.event("exec", names.module.name, str(code.value))
+            return NONE
+        self.open("runs text", self.here())
+        return None
+
+    def _here_names(self) -> Value | None:
+        module = self.modules.get(self.here()) if not self.stack else None
+        if isinstance(module, Module):
+            self.running = module.scope
+            return Names(module)
+        return None
+
+    running: Scope | None = None
+
+    def _len(self, given: list[Value], named: Named) -> Value | None:
+        owner = self.pick(given[0]) if given else None
+        if isinstance(owner, Collection):
+            self.observe_object(owner)
+            if not any(isinstance(item, Unknown) for item in owner.items):
+                return Constant(len(owner.items))
+        elif isinstance(owner, Constant) and isinstance(owner.value, (str, bytes)):
+            return Constant(len(owner.value))
+        elif isinstance(owner, Instance):
+            return self.operate("len", owner)
+        return None
+
+    def _collection(self, given: list[Value], named: Named) -> Value | None:
+        raise NotImplementedError
+
+    def _dict(self, given: list[Value], named: Named) -> Value | None:
+        if given:
+            return None
+        return self.mapping([Constant(name) for name in named], list(named.values()))
+
+    def _str(self, given: list[Value], named: Named) -> Value | None:
+        first = self.pick(given[0]) if given else None
+        if isinstance(first, Constant) and not first.own:
+            return Constant(str(first.value))
+        return self.operate("str", first) if isinstance(first, Instance) else None
+
+    def _sorted(self, given: list[Value], named: Named) -> Value | None:
+        for value in (*given, *named.values()):
+            if isinstance(self.pick(value), (Function, Bound, Class)):
+                return self.act("call", "builtins.sorted", given, named)
+        return None
+
+    def _isinstance(self, given: list[Value], named: Named) -> Value | None:
+        values = [self.pick(value) for value in given]
+        if any(
+            isinstance(v, Instance) or (isinstance(v, Class) and self.hooked(v)) for v in values[1:]
+        ):
+            return self.operate("isinstance", *values)
+        return Unknown(("isinstance", tuple(map(key, values))))
+
+    def _super(self, given: list[Value], named: Named) -> Value | None:
+        return Unknown(("super", tuple(map(key, given))))
+
+    def _type(self, given: list[Value], named: Named) -> Value | None:
+        first = self.pick(given[0]) if given else None
+        if len(given) == 1:
+            return first.of if isinstance(first, Instance) else Unknown(("type", told(given, {})))
+        bases = self.pick(given[1]) if len(given) == 3 else None
+        plain = isinstance(bases, Collection) and not any(
+            self.hooked(base) or self.in_class(base, "__init_subclass__") for base in bases.items
+        )
+        if plain:
+            return Product("builtins.type", told(given, named), self.make(), {})
+        return self.act("call", "builtins.type", given, named)
+
+    def _object(self, given: list[Value], named: Named) -> Value | None:
+        return Product("builtins.object", (), self.make(), {})
+
+    def _partial(self, given: list[Value], named: Named) -> Value | None:
+        for value in (*given, *named.values()):
+            self.handed(value)
+        return Product("functools.partial", told(given, named), self.make(), {})
+
+    def _sys_modules(self, given: list[Value], named: Named) -> Value | None:
+        first = self.pick(given[0]) if given else None
+        if isinstance(first, Constant) and first.value in self.modules:
+            return self.as_value(self.modules[str(first.value)])
+        return Unknown(("sys.modules", told(given, named)))
+
+    def _sys_path(self, given: list[Value], named: Named) -> Value | None:
+        """Search what is added; where that cannot be told, the top of the tree and `src`."""
+        added = self.pick(given[-1]) if given else None
+        parts = added.items if isinstance(added, Collection) else [added]
+        for part in parts:
+            plain = isinstance(part, Constant) and isinstance(part.value, str)
+            text = str(part.value).strip("./") if isinstance(part, Constant) and plain else ""
+            wanted = [text] if plain else ["", "src"]
+            self.folders += [f for f in wanted if f in self.tree.folders and f not in self.folders]
+        self.event("call", "sys.path", len(given))
+        return NONE
+
+    def _listing(self, given: list[Value], named: Named) -> Value | None:
+        """Note that a folder is listed; which one is told by what the path was made of."""
+        for folder in sorted(folders_in(told(given, named))):
+            self.open("lists the folder", folder)
+        return Unknown(("listing", told(given, named)))
+
+
+def told(given: Sequence[Value], named: Named) -> Key:
+    """Give the arguments of a call as a key."""
+    words = tuple(sorted((name, key(value)) for name, value in named.items()))
+    return tuple(map(key, given)), words
+
+
+def _target(value: Value) -> Key:
+    """Give a patch's target by its last name: who reads it is compared elsewhere."""
+    if isinstance(value, Constant) and isinstance(value.value, str):
+        return value.value.rpartition(".")[2]
+    return key(value)
+
+
+def literal(value: Value) -> object:
+    """Give a value as Python's own, or `UNBOUND` where it is none."""
+    if isinstance(value, Constant):
+        return UNBOUND if value.own else value.value
+    if isinstance(value, Collection) and value.kind in ("list", "tuple"):
+        parts = [literal(item) for item in value.items]
+        if any(part is UNBOUND for part in parts):
+            return UNBOUND
+        return parts if value.kind == "list" else tuple(parts)
+    return UNBOUND
+
+
+def pattern(value: Value | None) -> str:
+    """Give the literal parts of a text that is put together at run time, `*` for the others."""
+    if isinstance(value, Constant):
+        return str(value.value)
+    if not isinstance(value, Unknown):
+        return "*"
+    parts = list(_parts(value.how))
+    return "".join(parts) if parts else "*"
+
+
+def _parts(how: Hashable) -> list[str]:
+    if isinstance(how, tuple):
+        if len(how) == 2 and how[0] == "str" and isinstance(how[1], str):
+            return [how[1][1:-1]]
+        if how and how[0] in ("Add", "Mod", "text", "method", "unknown"):
+            return [part for inner in how[1:] for part in _parts(inner)] or ["*"]
+        if how and all(isinstance(inner, tuple) for inner in how):
+            return [part for inner in how for part in _parts(inner)]
+        return ["*"]
+    return []
+
+
+def folders_in(told_key: Hashable) -> set[str]:
+    """Find the folders whose `__file__` or `__path__` a value was made of."""
+    found: set[str] = set()
+    todo = [told_key]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, tuple):
+            if len(at) == 2 and at[0] in ("__file__", "__path__") and isinstance(at[1], str):
+                found.add(at[1])
+            todo.extend(at)
+    return found

@@ -1,0 +1,527 @@
+"""Expressions."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+
+from verify.kernel import effects
+from verify.kernel.machine.calls import MOST_ITEMS, Calls, literal
+from verify.kernel.machine.objects import identity
+from verify.kernel.machine.state import Raised
+from verify.kernel.machine.values import (
+    NONE,
+    UNBOUND,
+    Bound,
+    Class,
+    Collection,
+    Constant,
+    Function,
+    Instance,
+    Key,
+    Module,
+    ModuleValue,
+    Names,
+    Outside,
+    Product,
+    Scope,
+    Unknown,
+    Value,
+    key,
+)
+
+MOST_TURNS_READ = 2  # of a loop, where a body is read
+MOST_TEXT = 1 << 16  # characters of a constant that is computed
+_BINARY: dict[type[ast.operator], Callable[[object, object], object]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[object, object], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,  # type: ignore[dict-item]
+    ast.LtE: operator.le,  # type: ignore[dict-item]
+    ast.Gt: operator.gt,  # type: ignore[dict-item]
+    ast.GtE: operator.ge,  # type: ignore[dict-item]
+    ast.In: lambda one, two: one in two,  # type: ignore[operator]
+    ast.NotIn: lambda one, two: one not in two,  # type: ignore[operator]
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}
+_HELD = (Function, Class, ModuleValue, Bound, Outside)
+_IDENTITY = (ast.Is, ast.IsNot)
+
+
+class Expressions(Calls):
+    """The part of the machine that evaluates."""
+
+    def value(self, node: ast.expr, scope: Scope) -> Value:
+        """Give the value of an expression."""
+        self.step()
+        method = getattr(self, f"_on_{type(node).__name__.lower()}", None)
+        if method is not None:
+            found: Value = method(node, scope)
+            return found
+        parts = [
+            self.value(child, scope)
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.expr)
+        ]
+        return self.operate(type(node).__name__, *parts)
+
+    def operate(self, what: str, *values: Value) -> Value:
+        """Give the value of an operation that may call the operands' own methods."""
+        values = tuple(map(self.pick, values))
+        keys = tuple(map(key, values))
+        for value in values:
+            self.observe_object(value)
+            if isinstance(value, Names):
+                self.open("lists", value.module.name)
+        if any(self._overrides(value) for value in values):
+            self.event("operation", what, keys)
+        return Unknown((what, *keys))
+
+    def _overrides(self, value: Value) -> bool:
+        if isinstance(value, Instance):
+            return not self.quiet(value.of)
+        if isinstance(value, Collection):
+            return any(isinstance(self.pick(v), Instance) and self.acts(v) for v in value.items)
+        return isinstance(value, Class) and self.hooked(value)
+
+    def truth(self, value: Value) -> bool:
+        """Tell whether a value counts as true."""
+        value = self.pick(value)
+        if isinstance(value, Constant):
+            return bool(value.value)
+        if isinstance(value, Collection):
+            self.observe_object(value)
+            return bool(value.items)
+        if isinstance(value, (Function, Class, ModuleValue, Bound)):
+            return True
+        if isinstance(value, Instance):
+            for hook in ("__bool__", "__len__"):
+                method = self.in_class(value.of, hook)
+                if method is not None:
+                    self.event("operation", hook, key(value))
+                    return self.truth(self.call(method, [value], {}))
+            return True
+        return self.ask(("if", key(value)))
+
+    # --- literals and names ---
+
+    def _on_constant(self, node: ast.Constant, scope: Scope) -> Value:
+        return Constant(node.value)
+
+    def _on_name(self, node: ast.Name, scope: Scope) -> Value:
+        return self.look_up(node.id, scope)
+
+    def _on_attribute(self, node: ast.Attribute, scope: Scope) -> Value:
+        return self.attribute(self.value(node.value, scope), node.attr)
+
+    def _on_namedexpr(self, node: ast.NamedExpr, scope: Scope) -> Value:
+        found = self.value(node.value, scope)
+        self.bind(node.target.id, found, scope)
+        return found
+
+    def _on_starred(self, node: ast.Starred, scope: Scope) -> Value:
+        return self.value(node.value, scope)
+
+    def _on_lambda(self, node: ast.Lambda, scope: Scope) -> Value:
+        return self.function(node, scope)
+
+    def _on_yield(self, node: ast.Yield, scope: Scope) -> Value:
+        if node.value:
+            self.handed(self.value(node.value, scope))
+        return Unknown(("yield",))
+
+    def _on_yieldfrom(self, node: ast.YieldFrom, scope: Scope) -> Value:
+        self.value(node.value, scope)
+        return Unknown(("yield",))
+
+    def _on_await(self, node: ast.Await, scope: Scope) -> Value:
+        return Unknown(("await", key(self.value(node.value, scope))))
+
+    def function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope
+    ) -> Function:
+        """Make a function, its defaults evaluated."""
+        raise NotImplementedError
+
+    # --- containers ---
+
+    def many(self, nodes: Sequence[ast.expr], scope: Scope) -> list[Value]:
+        """Give the values of several expressions, stars unpacked."""
+        found: list[Value] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                found += self.unpacked(self.value(node.value, scope))
+            else:
+                found.append(self.value(node, scope))
+        return found
+
+    def unpacked(self, value: Value) -> list[Value]:
+        """List what a value gives when it is unpacked."""
+        value = self.pick(value)
+        if isinstance(value, Collection):
+            self.observe_object(value)
+            return list(value.names if value.kind == "dict" else value.items)
+        return [self.operate("unpack", value)]
+
+    def _on_list(self, node: ast.List, scope: Scope) -> Value:
+        return self.collection("list", self.many(node.elts, scope))
+
+    def _on_tuple(self, node: ast.Tuple, scope: Scope) -> Value:
+        return self.collection("tuple", self.many(node.elts, scope))
+
+    def _on_set(self, node: ast.Set, scope: Scope) -> Value:
+        return self.collection("set", self.many(node.elts, scope))
+
+    def _on_dict(self, node: ast.Dict, scope: Scope) -> Value:
+        names: list[Value] = []
+        items: list[Value] = []
+        for one, two in zip(node.keys, node.values, strict=True):
+            value = self.value(two, scope)
+            if one is not None:
+                names.append(self.value(one, scope))
+                items.append(value)
+                continue
+            value = self.pick(value)
+            if isinstance(value, Collection) and value.kind == "dict":
+                names += value.names
+                items += value.items
+            else:
+                mixed = self.operate("unpack", value)
+                names.append(mixed)
+                items.append(mixed)
+        return self.mapping(names, items)
+
+    def _collection(self, given: list[Value], named: dict[str, Value]) -> Value | None:
+        return None
+
+    # --- text ---
+
+    def _on_joinedstr(self, node: ast.JoinedStr, scope: Scope) -> Value:
+        parts = [self.value(part, scope) for part in node.values]
+        if all(isinstance(part, Constant) and not part.own for part in parts):
+            return Constant("".join(str(literal(part)) for part in parts))
+        return Unknown(("text", *map(key, parts)))
+
+    def _on_formattedvalue(self, node: ast.FormattedValue, scope: Scope) -> Value:
+        value = self.pick(self.value(node.value, scope))
+        if node.format_spec:
+            self.value(node.format_spec, scope)
+        if isinstance(value, Constant) and not node.format_spec and node.conversion == -1:
+            return value if value.own else Constant(format(value.value))
+        return self.operate("format", value)
+
+    # --- operators ---
+
+    def _on_binop(self, node: ast.BinOp, scope: Scope) -> Value:
+        one, two = self.pick(self.value(node.left, scope)), self.pick(self.value(node.right, scope))
+        compute = _BINARY.get(type(node.op))
+        left, right = literal(one), literal(two)
+        if compute and left is not UNBOUND and right is not UNBOUND and _small(left, right):
+            try:
+                found = compute(left, right)
+            except Exception as error:
+                raise Raised(type(error).__name__, str(error)) from None
+            return self.from_python(found)
+        joined = isinstance(one, Collection) and isinstance(two, Collection)
+        if joined and isinstance(node.op, ast.Add):
+            return self._concatenated(one, two)
+        paths = isinstance(one, Product) and one.maker == "pathlib.Path"
+        if paths and isinstance(node.op, ast.Div) and not self.acts(two):
+            arguments = ("/", key(one), key(two))
+            return Product("pathlib.Path", arguments, self.make(), {}, immutable=True)
+        return self.operate(type(node.op).__name__, one, two)
+
+    def _concatenated(self, one: Value, two: Value) -> Value:
+        if isinstance(one, Collection) and isinstance(two, Collection):
+            self.observe_object(one)
+            self.observe_object(two)
+            return self.collection(one.kind, (*one.items, *two.items))
+        return self.operate("Add", one, two)
+
+    def _on_unaryop(self, node: ast.UnaryOp, scope: Scope) -> Value:
+        value = self.pick(self.value(node.operand, scope))
+        if isinstance(node.op, ast.Not):
+            return Constant(not self.truth(value))
+        number = literal(value)
+        if isinstance(node.op, ast.USub) and isinstance(number, (int, float)):
+            return Constant(-number)
+        return self.operate(type(node.op).__name__, value)
+
+    def _on_boolop(self, node: ast.BoolOp, scope: Scope) -> Value:
+        value: Value = NONE
+        for part in node.values:
+            value = self.value(part, scope)
+            if part is node.values[-1]:
+                break
+            if self.probing and not isinstance(value, Constant):
+                self.truth_of_unknown(value)
+                continue
+            if self.truth(value) != isinstance(node.op, ast.And):
+                return value
+        return value
+
+    def truth_of_unknown(self, value: Value) -> None:
+        """Ask for the truth of a value while both answers are followed."""
+        value = self.pick(value)
+        if isinstance(value, Instance):
+            self.operate("truth", value)
+
+    def _on_ifexp(self, node: ast.IfExp, scope: Scope) -> Value:
+        test = self.pick(self.value(node.test, scope))
+        if self.probing and not isinstance(test, Constant):
+            one, two = self.value(node.body, scope), self.value(node.orelse, scope)
+            return Unknown(("either", key(test), key(one), key(two)))
+        return self.value(node.body if self.truth(test) else node.orelse, scope)
+
+    def _on_compare(self, node: ast.Compare, scope: Scope) -> Value:
+        left = self.pick(self.value(node.left, scope))
+        rights = [self.pick(self.value(right, scope)) for right in node.comparators]
+        if len(rights) == 1:
+            known = self._compared(left, node.ops[0], rights[0])
+            if known is not None:
+                return known
+        name = ".".join(type(op).__name__ for op in node.ops)
+        if all(isinstance(op, _IDENTITY) for op in node.ops):
+            return Unknown((name, key(left), *map(key, rights)))
+        return self.operate(name, left, *rights)
+
+    def _compared(self, one: Value, op: ast.cmpop, two: Value) -> Value | None:
+        left, right = self._plain(one), self._plain(two)
+        if isinstance(op, _IDENTITY):
+            return self._same(one, op, two)
+        if left is not UNBOUND and right is not UNBOUND:
+            for value in (one, two):
+                self.observe_object(value)
+            try:
+                return Constant(bool(_COMPARE[type(op)](left, right)))
+            except Exception:
+                return None
+        if isinstance(two, Collection) and isinstance(op, (ast.In, ast.NotIn)):
+            return self._contained(one, op, two)
+        return None
+
+    def _plain(self, value: Value) -> object:
+        if isinstance(value, Constant) and value.own:
+            return value.value
+        if isinstance(value, Collection) and value.kind in ("list", "tuple"):
+            return literal(value)
+        return literal(value)
+
+    def _contained(self, one: Value, op: ast.cmpop, two: Collection) -> Value | None:
+        held = two.names if two.kind == "dict" else two.items
+        if not isinstance(one, Constant) or not all(isinstance(v, Constant) for v in held):
+            return None
+        self.observe_object(two)
+        return Constant((key(one) in map(key, held)) == isinstance(op, ast.In))
+
+    def _same(self, one: Value, op: ast.cmpop, two: Value) -> Value | None:
+        if isinstance(one, (Unknown, Product)) or isinstance(two, (Unknown, Product)):
+            return None
+        if isinstance(one, Outside) != isinstance(two, Outside):
+            other = two if isinstance(one, Outside) else one
+            if not isinstance(other, _HELD):
+                return None
+        return Constant((key(one) == key(two)) == isinstance(op, ast.Is))
+
+    # --- items and calls ---
+
+    def _on_subscript(self, node: ast.Subscript, scope: Scope) -> Value:
+        owner = self.pick(self.value(node.value, scope))
+        name = self.pick(self.value(node.slice, scope))
+        known = self._known_item(owner, name)
+        if known is not None:
+            return known
+        if isinstance(owner, Class):
+            hook = self.in_class(owner, "__class_getitem__")
+            if hook is not None or self.hooked(owner):
+                self.event("operation", "item of a class", key(owner), key(name))
+            return Unknown(("item", key(owner), key(name)))
+        if isinstance(owner, Product) and owner.maker == "collections.defaultdict":
+            self.event("change", identity(owner), key(name))
+            self.changes[identity(owner)].add(self.site)
+        if isinstance(owner, Outside) and owner.name in ("os.environ", "sys.argv"):
+            self.sees["outside", owner.name].add(self.site)
+            version = key(self.versions.get(owner.name, NONE))
+            return Unknown(("item", owner.name, key(name), version))
+        return self.operate("item", owner, name)
+
+    def _known_item(self, owner: Value, name: Value) -> Value | None:
+        if isinstance(owner, Names) and isinstance(name, Constant):
+            return self.attribute(ModuleValue(owner.module), str(name.value))
+        if isinstance(owner, Outside) and owner.name == "sys.modules":
+            return self._loaded(name)
+        if not isinstance(owner, Collection):
+            return None
+        self.observe_object(owner)
+        if owner.kind == "dict":
+            found = self.item(owner, name)
+            plain = isinstance(name, Constant) and all(isinstance(n, Constant) for n in owner.names)
+            if found is None and plain and not self.probing:
+                raise Raised("KeyError", repr(literal(name)))
+            return found
+        index = literal(name)
+        if isinstance(index, int) and -len(owner.items) <= index < len(owner.items):
+            return owner.items[index]
+        return None
+
+    def _loaded(self, name: Value) -> Value | None:
+        wanted = name.value if isinstance(name, Constant) else None
+        if isinstance(name, Constant) and name.own:
+            wanted = self.here() or wanted
+        if isinstance(wanted, str) and wanted in self.modules:
+            return self.as_value(self.modules[wanted])
+        return None
+
+    def _on_call(self, node: ast.Call, scope: Scope) -> Value:
+        function = self.value(node.func, scope)
+        given = self.many(node.args, scope)
+        named: dict[str, Value] = {}
+        if any(isinstance(arg, ast.Starred) for arg in node.args):
+            if any(map(_unpacked, given)):
+                named["**"] = Unknown(("unpack",))
+        for word in node.keywords:
+            value = self.pick(self.value(word.value, scope))
+            if word.arg:
+                named[word.arg] = value
+            elif isinstance(value, Collection) and value.kind == "dict":
+                for one, two in zip(value.names, value.items, strict=True):
+                    named[str(literal(one))] = two
+            else:
+                named["**"] = self.operate("unpack", value)
+        if given and _last(self.pick(function)) in effects.PATCHING:
+            self._patched([self.pick(value) for value in given])
+        return self.call(function, given, named)
+
+    def _patched(self, given: list[Value]) -> None:
+        """Note the module's name that a patch replaces: by its path, or of a module."""
+        first, second = given[0], given[1] if len(given) > 1 else NONE
+        if isinstance(first, ModuleValue) and isinstance(second, Constant):
+            self.note_write(first.module, str(second.value))
+        elif isinstance(first, Constant) and isinstance(first.value, str):
+            parts = first.value.split(".")
+            for index in range(len(parts) - 1, 0, -1):
+                known = self.modules.get(".".join(parts[:index]))
+                if isinstance(known, Module):
+                    self.note_write(known, parts[index])
+                    break
+
+    # --- comprehensions ---
+
+    def each(self, value: Value) -> list[Value]:
+        """List what a loop runs through; two of what is unknown, since a loop may run again."""
+        value = self.pick(value)
+        if isinstance(value, Collection):
+            self.observe_object(value)
+            most = MOST_TURNS_READ if self.probing else MOST_ITEMS
+            return list(value.names if value.kind == "dict" else value.items)[:most]
+        if isinstance(value, Constant) and isinstance(value.value, str):
+            return [Constant(letter) for letter in value.value[:MOST_ITEMS]]
+        return [self.operate("iterate", value)]
+
+    def _rows(self, node: ast.expr, scope: Scope, parts: list[ast.expr]) -> list[list[Value]]:
+        generators: list[ast.comprehension] = getattr(node, "generators", [])
+        inner = Scope("inner", self.space(), scope, scope.module)
+
+        def rows(rest: list[ast.comprehension], around: Scope) -> list[list[Value]]:
+            if not rest:
+                return [[self.value(part, inner) for part in parts]]
+            found = []
+            for item in self.each(self.value(rest[0].iter, around)):
+                self.bind_inner(rest[0].target, item, inner)
+                if all(self._passes(test, inner) for test in rest[0].ifs):
+                    found += rows(rest[1:], inner)
+                if len(found) > MOST_ITEMS * 4:
+                    break
+            return found
+
+        return rows(generators, scope)
+
+    def _passes(self, test: ast.expr, scope: Scope) -> bool:
+        value = self.pick(self.value(test, scope))
+        if self.probing and not isinstance(value, Constant):
+            return True
+        return self.truth(value)
+
+    def bind_inner(self, target: ast.expr, value: Value, scope: Scope) -> None:
+        """Bind the target of a comprehension, in a scope of its own."""
+        if isinstance(target, ast.Name):
+            self.put(scope.names, target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for part, item in zip(target.elts, self.parts(value, len(target.elts)), strict=True):
+                self.bind_inner(part, item, scope)
+        elif isinstance(target, ast.Starred):
+            self.bind_inner(target.value, value, scope)
+
+    def parts(self, value: Value, number: int) -> list[Value]:
+        """Give the parts that a value is unpacked into."""
+        value = self.pick(value)
+        if isinstance(value, Collection) and len(value.items) == number and value.kind != "dict":
+            return list(value.items)
+        if isinstance(value, Instance):
+            self.operate("unpack", value)
+        known: Key = key(value)
+        return [Unknown(("part", index, known)) for index in range(number)]
+
+    def _on_listcomp(self, node: ast.ListComp, scope: Scope) -> Value:
+        rows = self._rows(node, scope, [node.elt])
+        return self.collection("list", [row[0] for row in rows])
+
+    _on_generatorexp = _on_listcomp
+
+    def _on_setcomp(self, node: ast.SetComp, scope: Scope) -> Value:
+        rows = self._rows(node, scope, [node.elt])
+        return self.collection("set", [row[0] for row in rows])
+
+    def _on_dictcomp(self, node: ast.DictComp, scope: Scope) -> Value:
+        rows = self._rows(node, scope, [node.key, node.value])
+        return self.mapping([row[0] for row in rows], [row[1] for row in rows])
+
+
+def _unpacked(value: Value) -> bool:
+    """Tell whether an argument stands for any number of them."""
+    how = value.how if isinstance(value, Unknown) else ()
+    return isinstance(how, tuple) and how[:1] == ("unpack",)
+
+
+def _last(function: Value) -> str:
+    """Give the last name of what is called, whatever it is."""
+    if isinstance(function, Bound):
+        function = function.method
+    if isinstance(function, Outside):
+        return function.name.rpartition(".")[2]
+    if isinstance(function, Product):
+        return function.maker.rpartition(".")[2]
+    how = function.how if isinstance(function, Unknown) else ()
+    last = how[-1] if isinstance(how, tuple) and how else ""
+    return last if isinstance(last, str) else ""
+
+
+def _small(one: object, two: object) -> bool:
+    """Tell whether what two values make is of a size that may be computed here."""
+    for value in (one, two):
+        if isinstance(value, (str, bytes, list, tuple)) and len(value) > MOST_TEXT:
+            return False
+        if isinstance(value, int) and abs(value) > 1 << 64:
+            return False
+    numbers = [value for value in (one, two) if isinstance(value, int)]
+    texts = [value for value in (one, two) if isinstance(value, (str, bytes, list, tuple))]
+    return not (numbers and texts) or abs(numbers[0]) * len(texts[0]) < MOST_TEXT
+
+
+def builtin_error(value: Value) -> str | None:
+    """Give the name of one of Python's own exceptions, if a value is one."""
+    if isinstance(value, Outside):
+        last = value.name.rpartition(".")[2]
+        return last if last in effects.ERRORS else None
+    return None

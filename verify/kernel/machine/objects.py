@@ -1,0 +1,297 @@
+"""Attributes of objects, as they are read and written."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from verify.kernel import effects
+from verify.kernel.machine.imports import Imports, home
+from verify.kernel.machine.state import Raised
+from verify.kernel.machine.values import (
+    UNBOUND,
+    Bound,
+    Class,
+    Collection,
+    Constant,
+    Function,
+    Instance,
+    Module,
+    ModuleValue,
+    Names,
+    Outside,
+    Product,
+    Unknown,
+    Value,
+    key,
+)
+from verify.kernel.words import words
+
+MOST_BASES = 30  # of one class, one above the other
+_QUIET = words(
+    """__init__ __module__ __doc__ __slots__ __annotations__ __dataclass__ __qualname__ __name__
+    __match_args__ __post_init__ __all__"""
+)
+
+
+class Objects(Imports):
+    """The part of the machine that knows attributes."""
+
+    # --- classes ---
+
+    def above(self, of: Value, depth: int = 0) -> Iterator[Class]:
+        """List a class and the classes of the tree above it."""
+        of = self.pick(of)
+        if isinstance(of, Class) and depth < MOST_BASES:
+            yield of
+            for base in of.bases:
+                yield from self.above(base, depth + 1)
+
+    def in_class(self, of: Value, name: str) -> Value | None:
+        """Give what a class or one above it has under a name."""
+        for one in self.above(of):
+            if name in one.attributes:
+                return one.attributes[name]
+        return None
+
+    def outer_bases(self, of: Value) -> list[Value]:
+        """List the bases of a class that are not of the tree."""
+        found = []
+        for one in self.above(of):
+            bases = map(self.pick, one.bases)
+            found += [base for base in bases if not isinstance(base, Class) and not is_object(base)]
+        return found
+
+    def whole(self, of: Value) -> bool:
+        """Tell whether everything that a class has is in the tree."""
+        return not self.outer_bases(of) and not self.hooked(of)
+
+    def hooked(self, of: Value) -> bool:
+        """Tell whether a class is made by a metaclass of its own."""
+        return any(
+            one.hooked or any(is_type(self.pick(base)) for base in one.bases)
+            for one in self.above(of)
+        )
+
+    def quiet(self, of: Value) -> bool:
+        """Tell whether no operation on an instance can call code of the tree."""
+        return self.whole(of) and not any(
+            name.startswith("__") and name.endswith("__") and name not in _QUIET
+            for one in self.above(of)
+            for name in one.attributes
+        )
+
+    def acts(self, value: Value, depth: int = 0) -> bool:
+        """Tell whether an operation on a value may call code that nobody sees here."""
+        value = self.pick(value)
+        if isinstance(value, Instance):
+            return not self.quiet(value.of)
+        if isinstance(value, Class):
+            return self.hooked(value)
+        if isinstance(value, Collection):
+            inner = value.items[:200] if depth < 4 else ()
+            return any(self.acts(item, depth + 1) for item in inner)
+        return isinstance(value, Unknown)
+
+    # --- reading ---
+
+    def attribute(self, owner: Value, name: str, default: Value | None = None) -> Value:
+        """Give an attribute of anything; `default` is what `getattr` was given."""
+        owner = self.pick(owner)
+        if isinstance(owner, ModuleValue):
+            return self._of_module(owner.module, name, default)
+        if isinstance(owner, Outside):
+            return self.outside_attribute(owner, name)
+        if isinstance(owner, Function):
+            return self._of_function(owner, name, default)
+        if isinstance(owner, Class):
+            return self._of_class(owner, name, default)
+        if isinstance(owner, Instance):
+            return self._of_instance(owner, name, default)
+        return self._of_rest(owner, name)
+
+    def _of_module(self, module: Module, name: str, default: Value | None) -> Value:
+        if self.reads:
+            self.reads(module, name)
+        value = self.named(module, name)
+        if value is not UNBOUND:
+            self.observe(module, name)
+            return value
+        special = name.startswith("__") and name not in ("__getattr__", "__dir__", "__all__")
+        if special:
+            return self._special(module, name)
+        try:
+            return self.missing(module, name, "AttributeError")
+        except Raised as error:
+            if default is not None and error.error == "AttributeError":
+                return default
+            raise
+
+    def _special(self, module: Module, name: str) -> Value:
+        if name == "__dict__":
+            return Names(module)
+        if name == "__name__":
+            return Constant(module.name)
+        if name == "__file__" and module.kind == "space":
+            return Constant(None)
+        return Unknown((name, module.name))
+
+    def _of_function(self, owner: Function, name: str, default: Value | None) -> Value:
+        value = owner.attributes.get(name)
+        if value is not None:
+            return self.pick(value)
+        if default is not None and not name.startswith("__"):
+            return default
+        return Unknown(("attribute", key(owner), name))
+
+    def _of_class(self, owner: Class, name: str, default: Value | None) -> Value:
+        value = self.in_class(owner, name)
+        if value is not None:
+            return self._through_class(owner, self.pick(value))
+        return self._absent(owner, owner, name, default)
+
+    def _absent(self, owner: Value, of: Class, name: str, default: Value | None) -> Value:
+        if name.startswith("__") or not self.whole(of):
+            return Unknown(("attribute", key(owner), name))
+        if default is not None:
+            return default
+        if self.probing or any(name in assigned(one.node) for one in self.above(of)):
+            return Unknown(("attribute", key(owner), name))
+        raise Raised("AttributeError", name)
+
+    def _through_class(self, owner: Class, value: Value) -> Value:
+        if isinstance(value, Product) and value.wraps is not None:
+            if value.maker == "builtins.classmethod":
+                return Bound(owner, value.wraps)
+            if value.maker == "builtins.staticmethod":
+                return value.wraps
+        return value
+
+    def _of_instance(self, owner: Instance, name: str, default: Value | None) -> Value:
+        if name in owner.attributes:
+            return self.pick(owner.attributes[name])
+        value = self.in_class(owner.of, name)
+        if value is not None:
+            return self._through_instance(owner, self.pick(value))
+        if name == "__class__":
+            return owner.of
+        hook = self.in_class(owner.of, "__getattr__")
+        if hook is not None:
+            return self.call(hook, [owner, Constant(name)], {})
+        return self._absent(owner, owner.of, name, default)
+
+    def _through_instance(self, owner: Instance, value: Value) -> Value:
+        if isinstance(value, Function):
+            return Bound(owner, value)
+        if isinstance(value, Product) and value.wraps is not None:
+            return self._descriptor(owner, value, value.wraps)
+        if isinstance(value, Instance) and self.in_class(value.of, "__get__"):
+            self.event("descriptor", key(value), key(owner))
+            return Unknown(("descriptor", key(value), key(owner)))
+        return value
+
+    def _descriptor(self, owner: Instance, value: Product, inner: Value) -> Value:
+        if value.maker in ("builtins.property", "functools.cached_property"):
+            return self.call(inner, [owner], {})
+        if value.maker == "builtins.classmethod":
+            return Bound(owner.of, inner)
+        if value.maker == "builtins.staticmethod":
+            return inner
+        return Bound(owner, inner) if value.maker in effects.WRAPPERS else value
+
+    def _of_rest(self, owner: Value, name: str) -> Value:
+        if isinstance(owner, Product):
+            if name in owner.attributes:
+                return self.pick(owner.attributes[name])
+            return Bound(owner, Outside(f"{owner.maker}.{name}"))
+        if isinstance(owner, (Collection, Constant)):
+            return Bound(owner, Outside(f".{name}"))
+        if isinstance(owner, Names):
+            return Bound(owner, Outside(f".{name}"))
+        return Unknown(("attribute", key(owner), name))
+
+    # --- writing ---
+
+    def set_attribute(self, owner: Value, name: str, value: Value) -> None:
+        """Set an attribute of anything."""
+        owner = self.pick(owner)
+        if isinstance(owner, ModuleValue):
+            self.write(owner.module, name, value)
+        elif isinstance(owner, Outside):
+            full = f"{owner.name}.{name}"
+            self.put(self.replaced, full, value)
+            self.event("write outside", full, key(value))
+        elif isinstance(owner, Instance) and self.in_class(owner.of, "__setattr__") is not None:
+            hook = self.in_class(owner.of, "__setattr__")
+            self.call(hook or owner, [owner, Constant(name), value], {})
+        elif isinstance(owner, (Instance, Function, Class, Product)):
+            self.put(owner.attributes, name, value)
+            self._changed(owner, "set", name, key(value))
+        else:
+            self.event("set", key(owner), name, key(value))
+
+    def _changed(self, owner: Value, *how: object) -> None:
+        """Note that an object changes, unless the same statement made it."""
+        made = made_by(owner)
+        if made[0] != self.site:
+            self.event("change", identity(owner), *how)
+            self.changes[identity(owner)].add(self.site)
+
+    def observe_object(self, value: Value) -> None:
+        """Note that a statement reads what an object of another holds."""
+        if isinstance(value, (Collection, Instance, Product)) and made_by(value)[0] != self.site:
+            if not (isinstance(value, Collection) and value.kind == "tuple"):
+                self.sees[identity(value)].add(self.site)
+
+    def delete_attribute(self, owner: Value, name: str) -> None:
+        """Delete an attribute of anything."""
+        owner = self.pick(owner)
+        if isinstance(owner, ModuleValue):
+            module = owner.module
+            where = self.homes.get(home(module, name), ("written", name))
+            self.remove(module.names, name)
+            self.event("delete", where)
+            self.changes[where].add(self.site)
+        else:
+            self.event("delete", key(owner), name)
+
+
+@lru_cache(maxsize=1 << 12)
+def assigned(node: ast.ClassDef) -> frozenset[str]:
+    """Give the attributes that the code of a class sets on something, or declares."""
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+            found.add(inner.attr)
+        elif isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+            found.add(inner.target.id)
+        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            found.add(inner.value)  # `setattr`, `__slots__`
+    return frozenset(found)
+
+
+def made_by(value: Value) -> tuple[object, int]:
+    """Give the name of an object: who made it."""
+    if isinstance(value, (Function, Class)):
+        return value.name
+    if isinstance(value, (Instance, Collection, Product)):
+        return value.made
+    return ("", 0)
+
+
+def identity(value: Value) -> tuple[object, ...]:
+    """Name an object whatever it holds."""
+    if isinstance(value, Product) and value.immutable:
+        return "object", value.maker, value.arguments
+    return "object", made_by(value)
+
+
+def is_object(value: Value) -> bool:
+    """Tell whether a base is `object`."""
+    return isinstance(value, Outside) and value.name == "builtins.object"
+
+
+def is_type(value: Value) -> bool:
+    """Tell whether a base is `type`, so that the class is a metaclass."""
+    return isinstance(value, Outside) and value.name == "builtins.type"

@@ -1,0 +1,335 @@
+"""What a run has done so far, and the paths that it may take.
+
+Everything that a run changes is an entry in some dictionary, and each change is logged, so that a
+path can be taken back. A symbol is a question that nobody can answer here: whether an outside
+module is there, what an outside call gives. A statement that asks one is run once for each answer,
+and the paths join again behind it: what differs becomes a `Choice`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from verify.kernel.machine.values import (
+    UNBOUND,
+    Choice,
+    Class,
+    Key,
+    Made,
+    Module,
+    Space,
+    Unknown,
+    Value,
+    key,
+)
+
+MOST_PATHS = 16  # through one statement
+MOST_STEPS = 400_000  # of one run; a loop of a program that never ends would not end here either
+_ABSENT: Any = UNBOUND
+Answers = dict[Key, bool]
+
+
+class Raised(Exception):
+    """The program raises. `error` is the name of the type, `outside` what it wants from there."""
+
+    def __init__(self, error: str, about: str = "", outside: str = "") -> None:
+        super().__init__(error, about)
+        self.error = error
+        self.about = about
+        self.outside = outside
+
+
+class TooMuchError(Exception):
+    """The run takes too many steps."""
+
+
+class Event(NamedTuple):
+    """What a statement does beyond binding names, and where."""
+
+    what: tuple[Key, ...]
+    path: str
+    line: int
+
+
+class Death(NamedTuple):
+    """A path on which a run ends early: the answers that lead there, and what is raised."""
+
+    answers: frozenset[tuple[Key, bool]]
+    error: str
+    about: str
+    outside: str
+    path: str
+    line: int
+
+
+@dataclass
+class _Path:
+    answers: Answers
+    changes: dict[tuple[int, str], tuple[dict[str, Any], str, Any]]
+    trace: list[Event]
+    failure: Raised | None
+
+
+class State:
+    """The changes of a run, and its events."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, Any] = {}
+        self.trace: list[Event] = []
+        self.deaths: list[Death] = []
+        self.log: list[tuple[dict[str, Any], str, Any]] = []
+        self.answers: Answers = {}
+        self.given: Answers = {}  # what holds for all that is left of a run
+        self._asked: list[Key] | None = None  # None where no path is being explored
+        self.tries = 0  # how many `try` are around what runs
+        self.probing = False  # a body is read: both branches of a condition are run, one by one
+        self.steps = 0
+        self.most_steps = MOST_STEPS
+        self.acting = 0  # events so far, of all paths
+        self.site: Hashable = None
+        self.counts: dict[Hashable, int] = defaultdict(int)
+        self.at: list[tuple[str, int]] = [("", 0)]
+        self._born: dict[int, tuple[int, dict[str, Any]]] = {}  # spaces, in the order they came
+        self.sees: dict[Key, set[Hashable]] = defaultdict(set)  # what is read, by which statement
+        self.changes: dict[Key, set[Hashable]] = defaultdict(set)  # what is changed, by which
+
+    # --- changes ---
+
+    def put(self, space: dict[str, Any], name: str, value: Any) -> None:
+        """Bind a name in a space."""
+        self.log.append((space, name, space.get(name, _ABSENT)))
+        space[name] = value
+
+    def remove(self, space: dict[str, Any], name: str) -> None:
+        """Unbind a name."""
+        if name in space:
+            self.log.append((space, name, space[name]))
+            del space[name]
+
+    def space(self, names: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Make a space of names."""
+        made = {} if names is None else names
+        self._born[id(made)] = len(self._born), made
+        return made
+
+    def undo(self, mark: int) -> None:
+        """Take back all changes since the log had some length."""
+        while len(self.log) > mark:
+            space, name, old = self.log.pop()
+            if old is _ABSENT:
+                space.pop(name, None)
+            else:
+                space[name] = old
+
+    def event(self, *what: Key) -> None:
+        """Note what is done beyond binding names."""
+        self.trace.append(Event(what, *self.at[-1]))
+        self.acting += what[0] != "outside import"
+
+    def make(self) -> Made:
+        """Name an object that the present statement makes."""
+        self.counts[self.site] += 1
+        return self.site, self.counts[self.site]
+
+    def step(self) -> None:
+        """Count a step."""
+        self.steps += 1
+        if self.steps > self.most_steps:
+            raise TooMuchError
+
+    # --- paths ---
+
+    def ask(self, symbol: Key, default: bool = True) -> bool:
+        """Answer a question that cannot be decided: the same answer throughout a path."""
+        if symbol in self.given:
+            return self.given[symbol]
+        if symbol in self.answers:
+            return self.answers[symbol]
+        if self._asked is not None:
+            self._asked.append(symbol)
+        self.answers[symbol] = default
+        return default
+
+    def pick(self, value: Value) -> Value:
+        """Give what a value is on this path."""
+        while isinstance(value, Choice):
+            value = value.yes if self.ask(value.symbol) else value.no
+        return value
+
+    def paths(self, action: Callable[[], None]) -> None:
+        """Do something once for each answer to what it asks, and join the paths behind it."""
+        if self.probing:
+            action()
+            return
+        outer, asked_before, born = self.answers, self._asked, len(self._born)
+        done = self._explore(action, outer)
+        self.answers, self._asked = outer, asked_before
+        failed = [path for path in done if path.failure]
+        if len(done) == 1:
+            self._apply(done[0])
+            if done[0].failure:
+                raise done[0].failure
+        elif not done or (failed and self.tries):
+            self._sequential(action) if not done else action()
+        elif len(failed) == len(done):
+            self._apply(done[0])
+            raise failed[0].failure or Raised("Exception")
+        else:
+            for path in failed:
+                self._die(path)
+            self._join([path for path in done if not path.failure], born)
+
+    def _explore(self, action: Callable[[], None], outer: Answers) -> list[_Path]:
+        """Run all paths and take each back. Gives none where there are too many."""
+        done: list[_Path] = []
+        pending: list[Answers] = [{}]
+        while pending:
+            forced = pending.pop()
+            if len(done) >= MOST_PATHS:
+                return []
+            self.answers, self._asked = {**outer, **forced}, []
+            log, trace = len(self.log), len(self.trace)
+            failure = None
+            try:
+                action()
+            except Raised as error:
+                failure = error
+            asked = self._asked
+            found = {**forced, **{symbol: self.answers[symbol] for symbol in asked}}
+            path = _Path(found, {}, self.trace[trace:], failure)
+            if not found:
+                return [path]  # nothing was asked: what was done stays as it is
+            for space, name, _ in self.log[log:]:
+                path.changes[id(space), name] = space, name, space.get(name, _ABSENT)
+            self.undo(log)
+            del self.trace[trace:]
+            done.append(path)
+            for index, symbol in enumerate(asked):
+                before = {other: found[other] for other in asked[:index]}
+                pending.append({**forced, **before, symbol: not found[symbol]})
+        return done
+
+    def _apply(self, path: _Path) -> None:
+        for space, name, value in path.changes.values():
+            self._set(space, name, value)
+        if path.answers:
+            self.trace += path.trace
+
+    def _set(self, space: dict[str, Any], name: str, value: Any) -> None:
+        if value is _ABSENT:
+            self.remove(space, name)
+        else:
+            self.put(space, name, value)
+
+    def _sequential(self, action: Callable[[], None]) -> None:
+        """Run something with so many paths that they are not told apart."""
+        self.probing = True
+        self.event("many paths", self.site)
+        try:
+            action()
+        finally:
+            self.probing = False
+
+    def _die(self, path: _Path) -> None:
+        failure = path.failure
+        if failure is None:
+            return
+        answers = {**self.answers, **path.answers}
+        told = frozenset(answers.items())
+        found = Death(told, failure.error, failure.about, failure.outside, *self.at[-1])
+        self.deaths.append(found)
+        if len(answers) == 1:
+            [(symbol, answer)] = answers.items()
+            self.given[symbol] = not answer
+
+    def _join(self, done: list[_Path], born: int) -> None:
+        self._join_traces(done)
+        places = {where: change[:2] for path in done for where, change in path.changes.items()}
+        for where, (space, name) in places.items():
+            old = space.get(name, _ABSENT)
+            values = [path.changes[where][2] if where in path.changes else old for path in done]
+            owners = [index for index, path in enumerate(done) if where in path.changes]
+            if self._born.get(id(space), (-1,))[0] >= born and len(owners) < len(done):
+                values = [values[owners[0]]] * len(done)  # it exists on these paths only
+            self._set(space, name, self._merged(values, [path.answers for path in done]))
+
+    def _join_traces(self, done: list[_Path]) -> None:
+        self.trace += [event for event in done[0].trace if event.what[0] == "outside import"]
+        acting = [[e for e in path.trace if e.what[0] != "outside import"] for path in done]
+        traces = [tuple(event.what for event in events) for events in acting]
+        if all(trace == traces[0] for trace in traces):
+            self.trace += acting[0]
+            return
+        told = frozenset(
+            (frozenset(path.answers.items()), trace)
+            for path, trace in zip(done, traces, strict=True)
+            if trace
+        )
+        first = next(events[0] for events in acting if events)
+        self.trace.append(Event(("paths", told), first.path, first.line))
+
+    def _merged(self, values: list[Any], answers: list[Answers]) -> Any:
+        first = values[0]
+        if all(value is first for value in values):
+            return first
+        modules = [value for value in values if isinstance(value, Module)]
+        if modules:
+            self._merge_modules(values, answers)
+            return modules[0]
+        classes = [value for value in values if isinstance(value, Class)]
+        if len(classes) == len(values) and len({key(value) for value in classes}) == 1:
+            self._merge_spaces(classes[0].attributes, [c.attributes for c in classes], answers)
+            return first
+        if not all(isinstance(value, Value) for value in values):
+            return next((v for v in values if v is not _ABSENT), first)
+        return merge([*zip(answers, values, strict=True)])
+
+    def _merge_modules(self, values: list[Any], answers: list[Answers]) -> None:
+        """Make one module of what it is on several paths."""
+        spaces = [value.names if isinstance(value, Module) else {} for value in values]
+        kept = next(value for value in values if isinstance(value, Module))
+        self._merge_spaces(kept.names, spaces, answers)
+
+    def _merge_spaces(self, kept: Space, spaces: list[Space], answers: list[Answers]) -> None:
+        """Make one space of what it is on several paths."""
+        for name in dict.fromkeys(name for space in spaces for name in space):
+            found = [space.get(name, UNBOUND) for space in spaces]
+            if len({key(value) for value in found}) > 1:
+                self.put(kept, name, merge([*zip(answers, found, strict=True)]))
+
+
+def merge(options: list[tuple[Answers, Value]]) -> Value:
+    """Make one value of what it is under different answers, the same whatever their order."""
+    flat = [part for answers, value in options for part in _flat(answers, value)]
+    keys = {key(value): value for _, value in flat}
+    if len(keys) == 1:
+        return flat[0][1]
+    symbols = sorted({symbol for answers, _ in flat for symbol in answers}, key=repr)
+    if len(flat) > MOST_PATHS or len(symbols) > MOST_PATHS:
+        return Unknown(("many", frozenset(keys)))
+    return _decide(flat, symbols)
+
+
+def _flat(answers: Answers, value: Value) -> list[tuple[Answers, Value]]:
+    if not isinstance(value, Choice):
+        return [(answers, value)]
+    found = []
+    for answer, inner in ((True, value.yes), (False, value.no)):
+        if answers.get(value.symbol, answer) == answer:
+            found += _flat({**answers, value.symbol: answer}, inner)
+    return found
+
+
+def _decide(options: list[tuple[Answers, Value]], symbols: list[Key]) -> Value:
+    if len({key(value) for _, value in options}) <= 1 or not symbols:
+        return options[0][1] if options else UNBOUND
+    symbol, rest = symbols[0], symbols[1:]
+    yes = [o for o in options if o[0].get(symbol, True)]
+    no = [o for o in options if not o[0].get(symbol, False)]
+    if not yes or not no:
+        return _decide(options, rest)
+    one, two = _decide(yes, rest), _decide(no, rest)
+    return one if key(one) == key(two) else Choice(symbol, one, two)

@@ -1,0 +1,587 @@
+"""Statements: the whole machine."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from verify.kernel import effects
+from verify.kernel.machine.calls import Returned
+from verify.kernel.machine.expressions import Expressions, builtin_error
+from verify.kernel.machine.imports import Sites
+from verify.kernel.machine.objects import identity
+from verify.kernel.machine.scopes import binds, parameters
+from verify.kernel.machine.state import Raised
+from verify.kernel.machine.values import (
+    NONE,
+    Class,
+    Collection,
+    Constant,
+    Function,
+    Instance,
+    Made,
+    Module,
+    ModuleValue,
+    Names,
+    Outside,
+    Product,
+    Scope,
+    Unknown,
+    Value,
+    compact,
+    key,
+)
+from verify.kernel.source import imports_only
+from verify.kernel.tree import Tree
+
+MOST_TURNS = 20  # of a `while` whose condition is known
+
+
+_NOTHING = ast.Constant(None)
+
+
+class LeftError(Exception):
+    """`break` or `continue`."""
+
+    def __init__(self, again: bool) -> None:
+        super().__init__()
+        self.again = again
+
+
+@dataclass(slots=True)
+class Definition:
+    """A function or class that a run made at its top level, and what was evaluated with it."""
+
+    value: Function | Class
+    parts: tuple[Hashable, ...]
+
+
+class Machine(Expressions):
+    """The abstract machine: runs the top level of modules."""
+
+    def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
+        super().__init__(tree, sites, folders)
+        self.definitions: dict[Made, Definition] = {}
+        self.guards: dict[tuple[str, int], ast.expr] = {}  # conditions that act
+
+    # --- blocks ---
+
+    def block(self, body: list[ast.stmt], scope: Scope) -> None:
+        """Run the statements of a block."""
+        for node in body:
+            self.run(node, scope)
+
+    def run(self, node: ast.stmt, scope: Scope) -> None:
+        """Run one statement."""
+        self.step()
+        self.at[-1] = scope.module.path, node.lineno
+        method: Callable[[ast.stmt, Scope], None] = getattr(
+            self, f"_do_{type(node).__name__.lower()}"
+        )
+        method(node, scope)
+
+    def _do_import(self, node: ast.Import, scope: Scope) -> None:
+        self.import_module(node, scope)
+
+    def _do_importfrom(self, node: ast.ImportFrom, scope: Scope) -> None:
+        self.import_from(node, scope)
+
+    def _do_pass(self, node: ast.stmt, scope: Scope) -> None:
+        pass
+
+    _do_global = _do_nonlocal = _do_pass
+
+    def _do_expr(self, node: ast.Expr, scope: Scope) -> None:
+        self.value(node.value, scope)
+
+    def _do_return(self, node: ast.Return, scope: Scope) -> None:
+        raise Returned(self.value(node.value, scope) if node.value else NONE)
+
+    def _do_break(self, node: ast.stmt, scope: Scope) -> None:
+        raise LeftError(again=False)
+
+    def _do_continue(self, node: ast.stmt, scope: Scope) -> None:
+        raise LeftError(again=True)
+
+    def _do_raise(self, node: ast.Raise, scope: Scope) -> None:
+        value = self.pick(self.value(node.exc, scope)) if node.exc else NONE
+        error, about = builtin_error(value) or "Exception", ""
+        if isinstance(value, (Unknown, Product)):
+            error, about = self._raised(value)
+        elif isinstance(value, (Instance, Class)):
+            error = self._own_error(value)
+        raise Raised(error, str(about))
+
+    def _raised(self, value: Unknown | Product) -> tuple[str, str]:
+        if isinstance(value, Product):
+            told = compact(value.arguments)
+            return value.maker.rpartition(".")[2], repr(told)[:200]
+        return "Exception", ""
+
+    def _own_error(self, value: Instance | Class) -> str:
+        of = value.of if isinstance(value, Instance) else value
+        for base in self.outer_bases(of):
+            name = builtin_error(base)
+            if name:
+                return name
+        return "Exception"
+
+    def _do_assert(self, node: ast.Assert, scope: Scope) -> None:
+        value = self.value(node.test, scope)
+        if not self.probing and isinstance(self.pick(value), (Constant, Collection)):
+            if not self.truth(value):
+                raise Raised("AssertionError")
+
+    # --- binding ---
+
+    def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
+        """Bind a target."""
+        if isinstance(target, ast.Name):
+            self.bind(target.id, value, scope)
+        elif isinstance(target, ast.Attribute):
+            self.set_attribute(self.value(target.value, scope), target.attr, value)
+        elif isinstance(target, ast.Subscript):
+            self._assign_item(target, value, scope)
+        elif isinstance(target, ast.Starred):
+            self.assign(target.value, value, scope)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for part, item in zip(target.elts, self.parts(value, len(target.elts)), strict=True):
+                self.assign(part, item, scope)
+
+    def _assign_item(self, target: ast.Subscript, value: Value, scope: Scope) -> None:
+        owner = self.pick(self.value(target.value, scope))
+        name = self.pick(self.value(target.slice, scope))
+        if isinstance(owner, Names) and isinstance(name, Constant):
+            self.write(owner.module, str(name.value), value)
+        elif isinstance(owner, Collection) and owner.kind in ("dict", "list"):
+            self.set_item(owner, name, value)
+        elif isinstance(owner, Outside):
+            self._assign_outside(owner, target, name, value)
+        else:
+            self.event("set item", identity(owner), key(name), key(value))
+            self.changes[identity(owner)].add(self.site)
+            if isinstance(owner, Product):
+                self.put(owner.attributes, f"[{key(name)!r}]", value)
+
+    def _assign_outside(
+        self, owner: Outside, target: ast.Subscript, name: Value, value: Value
+    ) -> None:
+        if owner.name == "sys.modules" and isinstance(name, Constant):
+            wanted = (self.here() if name.own else "") or str(name.value)
+            held = self.pick(value)
+            self.put(self.modules, wanted, held.module if isinstance(held, ModuleValue) else held)
+        if owner.name == "sys.path" and isinstance(target.slice, ast.Slice):
+            held = self.pick(value)
+            if isinstance(held, Collection):
+                texts = [str(v.value) for v in held.items if isinstance(v, Constant)]
+                self.folders[:0] = texts
+        self.outside_changed(owner.name, ("item", key(name), key(value)))
+
+    def _do_assign(self, node: ast.Assign, scope: Scope) -> None:
+        value = self.value(node.value, scope)
+        for target in node.targets:
+            self.assign(target, value, scope)
+
+    def _do_annassign(self, node: ast.AnnAssign, scope: Scope) -> None:
+        if not scope.module.postponed and scope.kind != "function":
+            self.value(node.annotation, scope)
+        if node.value:
+            self.assign(node.target, self.value(node.value, scope), scope)
+        if scope.kind == "class" and isinstance(node.target, ast.Name):
+            note = Constant(ast.dump(node.annotation))
+            self.put(scope.names, f"(annotation {node.target.id})", note)
+
+    def _do_augassign(self, node: ast.AugAssign, scope: Scope) -> None:
+        one = self.pick(self.value(_loaded(node.target), scope))
+        two = self.pick(self.value(node.value, scope))
+        if isinstance(one, Collection) and one.kind == "list" and isinstance(two, Collection):
+            self.set_items(one, (*one.items, *two.items))
+            self._changed(one, "+=", key(two))
+            self.assign(node.target, one, scope)
+            return
+        plain = ast.BinOp(_Given(one), node.op, _Given(two))
+        if isinstance(one, Collection) and one.kind not in ("tuple", "list"):
+            self._changed(one, type(node.op).__name__, key(two))
+            self.set_items(one, [*one.items, Unknown(("changed", key(two)))], None)
+            return
+        self.assign(node.target, self.value(plain, scope), scope)
+
+    def _on__given(self, node: ast.expr, scope: Scope) -> Value:
+        value = getattr(node, "held", NONE)
+        return value if isinstance(value, Value) else NONE
+
+    def _do_delete(self, node: ast.Delete, scope: Scope) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                within = target.id in scope.globals
+                names = scope.module.names if within else scope.names
+                if target.id not in names and not self.probing:
+                    raise Raised("NameError", target.id)
+                self.remove(names, target.id)
+            elif isinstance(target, ast.Attribute):
+                self.delete_attribute(self.value(target.value, scope), target.attr)
+            elif isinstance(target, ast.Subscript):
+                self._delete_item(target, scope)
+
+    def _delete_item(self, target: ast.Subscript, scope: Scope) -> None:
+        owner = self.pick(self.value(target.value, scope))
+        name = self.pick(self.value(target.slice, scope))
+        if isinstance(owner, Outside) and owner.name == "sys.modules":
+            if isinstance(name, Constant):
+                self.remove(self.modules, str(name.value))
+            self.event("unload", key(name))
+            return
+        if isinstance(owner, Names) and isinstance(name, Constant):
+            self.delete_attribute(ModuleValue(owner.module), str(name.value))
+            return
+        self.event("delete item", identity(owner), key(name))
+        self.changes[identity(owner)].add(self.site)
+        if isinstance(owner, Collection) and owner.kind == "dict":
+            wanted = key(name)
+            kept = [p for p in zip(owner.names, owner.items, strict=True) if key(p[0]) != wanted]
+            self.set_items(owner, [value for _, value in kept], [one for one, _ in kept])
+
+    def _do_typealias(self, node: ast.stmt, scope: Scope) -> None:
+        name = getattr(node, "name", None)
+        if isinstance(name, ast.Name):
+            self.bind(name.id, Unknown(("alias", self.site, name.id)), scope)
+
+    # --- conditions and loops ---
+
+    def _do_if(self, node: ast.If, scope: Scope) -> None:
+        events = len(self.trace)
+        test = self.pick(self.value(node.test, scope))
+        if len(self.trace) > events:
+            self.guards[scope.module.path, node.lineno] = node.test
+        if self.probing and not isinstance(test, Constant):
+            self.truth_of_unknown(test)
+            self.each_way(scope, node.body, node.orelse)
+            return
+        self.block(node.body if self.truth(test) else node.orelse, scope)
+
+    def each_way(self, scope: Scope, *bodies: list[ast.stmt]) -> None:
+        """Run several branches one after the other, whatever way each is left."""
+        for body in bodies:
+            try:
+                self.block(body, scope)
+            except (Returned, LeftError):
+                self.event("leaves")
+            except Raised as error:
+                self.event("raises", error.error, error.about, error.outside)
+
+    def _do_for(self, node: ast.For, scope: Scope) -> None:
+        items = self.each(self.value(node.iter, scope))
+        try:
+            for item in items:
+                self.assign(node.target, item, scope)
+                try:
+                    self.block(node.body, scope)
+                except LeftError as left:
+                    if not left.again:
+                        raise
+            self.block(node.orelse, scope)
+        except LeftError:
+            pass
+
+    _do_asyncfor = _do_for
+
+    def _do_while(self, node: ast.While, scope: Scope) -> None:
+        for turn in range(MOST_TURNS):
+            test = self.pick(self.value(node.test, scope))
+            known = isinstance(test, Constant) and not self.probing
+            if (turn and not known) or not (self.probing or self.truth(test)):
+                break
+            try:
+                self.block(node.body, scope)
+            except LeftError as left:
+                if not left.again:
+                    return
+        self.block(node.orelse, scope)
+
+    def _do_with(self, node: ast.With, scope: Scope) -> None:
+        patches: list[tuple[Module, str, Value]] = []
+        for item in node.items:
+            manager = self.pick(self.value(item.context_expr, scope))
+            entered = self._enter(manager, item, scope, patches)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, entered, scope)
+        try:
+            self.block(node.body, scope)
+        finally:
+            for module, name, value in reversed(patches):
+                self.put(module.names, name, value)
+
+    _do_asyncwith = _do_with
+
+    def _enter(
+        self,
+        manager: Value,
+        item: ast.withitem,
+        scope: Scope,
+        patches: list[tuple[Module, str, Value]],
+    ) -> Value:
+        if isinstance(manager, Product):
+            if manager.maker == "contextlib.nullcontext":
+                call = item.context_expr
+                given = isinstance(call, ast.Call) and call.args
+                return self.value(call.args[0], scope) if given else NONE  # type: ignore[attr-defined]
+            if manager.maker.startswith("unittest.mock.patch"):
+                return self._patch(manager, item, scope, patches)
+            return Unknown(("entered", key(manager)))
+        if isinstance(manager, Instance):
+            method = self.in_class(manager.of, "__enter__")
+            if method is not None:
+                return self.call(method, [manager], {})
+        self.event("with", key(manager))
+        return Unknown(("entered", key(manager)))
+
+    def _patch(
+        self,
+        manager: Product,
+        item: ast.withitem,
+        scope: Scope,
+        patches: list[tuple[Module, str, Value]],
+    ) -> Value:
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or not call.args:
+            return Unknown(("entered", key(manager)))
+        first = self.pick(self.value(call.args[0], scope))
+        value: Value = Unknown(("patched", key(manager)))
+        name = ""
+        if isinstance(first, Constant) and isinstance(first.value, str):
+            whose, _, name = first.value.rpartition(".")
+            owner = self.load(whose) if whose else first
+            rest = call.args[1:]
+        else:
+            second = self.pick(self.value(call.args[1], scope)) if len(call.args) > 1 else NONE
+            name, owner, rest = str(getattr(second, "value", "")), first, call.args[2:]
+        if rest:
+            value = self.value(rest[0], scope)
+        if isinstance(owner, ModuleValue) and name:
+            before = self.attribute(owner, name)
+            self.write(owner.module, name, value)
+            patches.append((owner.module, name, before))
+        return value
+
+    # --- exceptions ---
+
+    def _do_try(self, node: ast.Try, scope: Scope) -> None:
+        try:
+            self._guarded(node, scope)
+        finally:
+            self.block(node.finalbody, scope)
+
+    _do_trystar = _do_try
+
+    def _guarded(self, node: ast.Try, scope: Scope) -> None:
+        before = len(self.trace)
+        try:
+            self._tried(node, scope)
+        except Raised as error:
+            for handler in node.handlers:
+                if self._catches(handler, error, scope):
+                    self._handle(handler, error.error, scope)
+                    return
+            raise
+        if self.probing:
+            self.each_way(scope, *(handler.body for handler in node.handlers), node.orelse)
+            return
+        acted = any(event.what[0] != "outside import" for event in self.trace[before:])
+        if acted and self._may_raise(node, scope):
+            return
+        self.block(node.orelse, scope)
+
+    def _tried(self, node: ast.Try, scope: Scope) -> None:
+        """Run what a `try` guards."""
+        caught, alone = bool(node.handlers), bool(node.handlers) and imports_only(node)
+        self.tries += caught
+        self.only_imports += alone
+        try:
+            self.block(node.body, scope)
+        finally:
+            self.tries -= caught
+            self.only_imports -= alone
+
+    def _may_raise(self, node: ast.Try, scope: Scope) -> bool:
+        """Follow the path on which what acted in a `try` raised, once into each handler."""
+        for number, handler in enumerate(node.handlers):
+            if self.ask(("raises", self.site, ast.dump(handler), number), default=False):
+                self._handle(handler, "Exception", scope)
+                return True
+        return False
+
+    def _handle(self, handler: ast.ExceptHandler, error: str, scope: Scope) -> None:
+        if handler.name:
+            self.bind(handler.name, Unknown(("exception", error)), scope)
+        self.block(handler.body, scope)
+        if handler.name:
+            self.remove(scope.names, handler.name)
+
+    def _catches(self, handler: ast.ExceptHandler, error: Raised, scope: Scope) -> bool:
+        if handler.type is None:
+            return True
+        value = self.pick(self.value(handler.type, scope))
+        kinds = value.items if isinstance(value, Collection) else [value]
+        raised = effects.ERRORS.get(error.error)
+        for kind in map(self.pick, kinds):
+            name = builtin_error(kind)
+            if raised and name and issubclass(raised, effects.ERRORS[name]):
+                return True
+            if not name and isinstance(kind, Outside):
+                if kind.name.rpartition(".")[2] == error.error:
+                    return True
+        return False
+
+    def _do_match(self, node: ast.stmt, scope: Scope) -> None:
+        subject = self.value(getattr(node, "subject", _NOTHING), scope)
+        cases: list[ast.match_case] = getattr(node, "cases", [])
+        for case in cases:
+            self._pattern(case, subject, scope)
+            if self.probing:
+                self.each_way(scope, case.body)
+            elif self.ask(("case", key(subject), ast.dump(case.pattern))):
+                self.block(case.body, scope)
+                return
+
+    def _pattern(self, case: ast.match_case, subject: Value, scope: Scope) -> None:
+        for part in ast.walk(case.pattern):
+            if isinstance(part, ast.MatchValue):
+                self.operate("match", self.pick(subject), self.value(part.value, scope))
+            elif isinstance(part, ast.MatchClass):
+                self.operate("match", self.pick(subject), self.value(part.cls, scope))
+            for attribute in ("name", "rest"):
+                name = getattr(part, attribute, None)
+                if isinstance(name, str):
+                    self.bind(name, Unknown(("captured", name, key(subject))), scope)
+        if case.guard is not None:
+            self.value(case.guard, scope)
+
+    # --- definitions ---
+
+    def function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope
+    ) -> Function:
+        """Make a function, its defaults evaluated."""
+        spec = node.args
+        names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+        defaults: dict[str, Value] = {}
+        for name, default in zip(
+            names[len(names) - len(spec.defaults) :], spec.defaults, strict=True
+        ):
+            defaults[name] = self.value(default, scope)
+        for arg, optional in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+            if optional is not None:
+                defaults[arg.arg] = self.value(optional, scope)
+        made = Function(self._named(node), node, scope, defaults, self.space())
+        if self.inner is not None:
+            self.inner.append(made)
+        if isinstance(node, ast.Lambda):
+            self._defined(made, tuple((name, key(value)) for name, value in defaults.items()))
+        return made
+
+    def _named(self, node: ast.AST) -> Made:
+        """Name a definition: its statement, and the how-manyth of that name it makes."""
+        name = "definition", self.site, getattr(node, "name", "lambda")
+        self.counts[name] += 1
+        return name, self.counts[name]
+
+    def _do_functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+        decorators = [self.value(decorator, scope) for decorator in node.decorator_list]
+        made = self.function(node, scope)
+        parts = [*map(key, decorators), *((n, key(v)) for n, v in made.defaults.items())]
+        if not scope.module.postponed and not getattr(node, "type_params", ()):
+            notes = [arg.annotation for arg in parameters(node) if arg.annotation is not None]
+            if node.returns:
+                notes.append(node.returns)
+            parts += [key(self.value(note, scope)) for note in notes]
+        value: Value = made
+        for decorator in reversed(decorators):
+            value = self.call(decorator, [value], {})
+        self._defined(made, tuple(parts))
+        self.bind(node.name, value, scope)
+
+    _do_asyncfunctiondef = _do_functiondef
+
+    def _defined(self, made: Function | Class, parts: tuple[Hashable, ...]) -> None:
+        if not self.stack and not self.probing:
+            self.put(self.definitions, made.name, Definition(made, parts))  # type: ignore[arg-type]
+
+    def _do_classdef(self, node: ast.ClassDef, scope: Scope) -> None:
+        decorators = [self.value(decorator, scope) for decorator in node.decorator_list]
+        bases = [*map(self.pick, self.many(node.bases, scope))]
+        words = {word.arg or "**": self.value(word.value, scope) for word in node.keywords}
+        meta = words.pop("metaclass", None)
+        meta = self.pick(meta) if meta is not None else None
+        plain = isinstance(meta, Outside) and meta.name in effects.METACLASSES
+        attributes = self.space()
+        own = Scope("class", attributes, scope, scope.module, binds(node).globals)
+        hooked = meta is not None and not plain
+        made = Class(self._named(node), node.name, bases, attributes, hooked, node, own)
+        self.block(node.body, own)
+        parts = [*map(key, decorators), *map(key, bases)]
+        parts += [(name, key(value)) for name, value in words.items()]
+        self._hooks(made, meta, words)
+        value: Value = made
+        for decorator in reversed(decorators):
+            value = self.call(decorator, [value], {})
+        self._defined(made, tuple(parts))
+        self.bind(node.name, value, scope)
+
+    def _hooks(self, made: Class, meta: Value | None, words: dict[str, Value]) -> None:
+        """Do what a new class sets off."""
+        if self.hooked(made):
+            self.event("class", made.name, key(meta) if meta is not None else "")
+        for base in self.outer_bases(made):
+            if not self._quiet_base(base):
+                self.event("class", made.name, "base", key(base))
+        for base in made.bases:
+            hook = self.in_class(base, "__init_subclass__")
+            if hook is not None:
+                inner = hook.wraps if isinstance(hook, Product) and hook.wraps else hook
+                self.call(inner, [made], words)
+                break
+        if self.lists_subclasses and any(isinstance(base, Class) for base in made.bases):
+            self.sees["subclasses",].add(self.site)
+            self.changes["subclasses",].add("whoever lists them")
+        for held in [*map(self.pick, made.attributes.values())]:
+            if isinstance(held, Instance) and self.in_class(held.of, "__set_name__") is not None:
+                self.event("names", key(held), made.name)
+
+    def _quiet_base(self, base: Value) -> bool:
+        if isinstance(base, Outside):
+            last = base.name.removeprefix("builtins.")
+            return (
+                base.name in effects.BASES
+                or last in effects.ERRORS
+                or (base.name != last and last in effects.PLAIN)
+            )
+        if isinstance(base, Unknown) and isinstance(base.how, tuple) and base.how[0] == "item":
+            inner = base.how[1]
+            return isinstance(inner, tuple) and (
+                (inner[0] == "outside" and inner[1] in effects.BASES) or inner[0] == "class"
+            )
+        return isinstance(base, Product) and base.maker in (
+            "collections.namedtuple",
+            "builtins.type",
+            "typing.NewType",
+        )
+
+
+class _Given(ast.expr):
+    """A value that stands where an expression is expected."""
+
+    def __init__(self, held: Value) -> None:
+        super().__init__()
+        self.held = held
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    """Give the target of `x += 1` as it is read."""
+    if isinstance(target, ast.Name):
+        return ast.Name(target.id, ast.Load())
+    if isinstance(target, ast.Attribute):
+        return ast.Attribute(target.value, target.attr, ast.Load())
+    if isinstance(target, ast.Subscript):
+        return ast.Subscript(target.value, target.slice, ast.Load())
+    return target

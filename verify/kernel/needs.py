@@ -1,0 +1,321 @@
+"""Imports that a move entails: what code needs where it arrives, and no longer needs where it was.
+
+Import statements are not paired. Each import is one row, by the name it binds, where that comes
+from and the guards around it. A row that is new must be needed by something in its file; one that
+is gone must have been needed by what left.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from verify.kernel.bodies import references
+from verify.kernel.both import Both
+from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
+from verify.kernel.tree import Tree
+from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
+
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One name that an import brings."""
+
+    name: str
+    module: str  # absolute where it can be told
+    member: str | None
+    guards: tuple[str, ...]
+
+    @property
+    def plain(self) -> tuple[str, str, str | None]:
+        """Give the row without its guards."""
+        return self.name, self.module, self.member
+
+
+# What a type checker alone reads may always be guarded: whether it was so, the machine sees.
+_FOR_TYPES = {
+    f"0 If {[ast.dump(ast.parse(text, mode='eval').body)]}"
+    for text in ("TYPE_CHECKING", "typing.TYPE_CHECKING", "t.TYPE_CHECKING")
+}
+
+
+class Imports:
+    """Compares the imports of the changed files."""
+
+    def __init__(self, both: Both) -> None:
+        self.both = both
+        self.origins: dict[str, set[str]] = {}
+        for target, base in both.pairing.base_of.items():
+            self.origins.setdefault(target[0], set()).add(base[0])
+        self._names = {
+            name
+            for base, _ in both.pairing.moved()
+            for name in stored(both.statement(both.base, base).node)
+        }
+
+        self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
+        self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
+        self._guards = {guard for p in both.sources(both.base) for guard in guards(p)} | _FOR_TYPES
+
+    def check(self) -> None:
+        """Report imports that nothing entails."""
+        for source in self.both.sources(self.both.target):
+            self._come(source)
+        for source in self.both.sources(self.both.base):
+            if source.path in self.both.target.files:
+                self._gone(source)
+        self._bound()
+
+    def _bound(self) -> None:
+        """Report names that code brings along and that nothing binds where it arrives."""
+        known: dict[tuple[str, str], set[str]] = {}
+        for tree, side in ((self.both.base, BASE), (self.both.target, TARGET)):
+            for source in self.both.sources(tree):
+                found = {name for node in source.tree.body for name in stored(node)}
+                known[side, source.path] = found
+        for at, base in self.both.pairing.base_of.items():
+            here = known[TARGET, at[0]]
+            if "*" in here:
+                continue
+            missing = known[BASE, base[0]] - here
+            if missing:
+                node = self.both.statement(self.both.target, at).node
+                for reference in references(node):
+                    if reference.parts[0] in missing:
+                        place = Place(at[0], reference.line, TARGET)
+                        why = "nothing here binds this name, which code here uses"
+                        self.both.found.say(TEXT, reference.parts[0], why, place)
+
+    def _come(self, source: Source) -> None:
+        path = source.path
+        known = Counter(row for row, _ in self._rows.get(path, ()))
+        before = self._before(path)
+        here, seen = used(source), Counter[Row]()
+        found = [*rows(self.both.target, source)]
+        names: dict[str, set[tuple[str, str, str | None]]] = {}
+        for row, _ in found:
+            names.setdefault(row.name, set()).add(row.plain)
+        plain = {row.plain for row in known}
+        for row, line in found:
+            seen[row] += 1
+            if seen[row] <= known[row]:
+                continue
+            place = Place(path, line, TARGET)
+            why = self._unneeded(row, path, here, before) or self._unknown(row)
+            if seen[row] > 1 or (row.plain in plain and row.name not in self._left_of(path)):
+                why = why or "stands twice, or under another guard"
+            elif any(guard not in self._guards for guard in row.guards):
+                why = why or "stands under a guard that is new"
+            elif not row.guards and len(_apart(names[row.name])) > 1:
+                why = why or "binds a name that another import binds"
+            if why:
+                self._say(TEXT, row, f"this import {why}", place)
+            else:
+                self._say(EXPLAINED, row, "code here needs this import", place)
+
+    def _before(self, path: str) -> set[str]:
+        """Give the names that a file had, or the module that a package was."""
+        for old in (path, path.replace("/__init__.py", ".py")):
+            if old in self.both.base.files:
+                body = self.both.base.source(old).tree.body
+                return {name for node in body for name in stored(node)}
+        return set()
+
+    def _left_of(self, path: str) -> set[str]:
+        if path not in self.both.base.files:
+            return set()
+        return self._left(self.both.base.source(path))
+
+    def _unneeded(self, row: Row, path: str, here: set[str], before: set[str]) -> str:
+        if row.module == "__future__":
+            return "" if self._carried(row, path) else "is new"
+        if row.member == "*":
+            return "" if self._leads_to_moved(row) else "is new"
+        if row.name in here or row.name in before:
+            return ""  # it is used, or what the file had is still found there
+        handed_on = path.endswith("__init__.py") and row.name in self._names
+        return "" if handed_on else "is needed by nothing"
+
+    def _unknown(self, row: Row) -> str:
+        """Tell what is wrong with where an import leads, if anything is."""
+        if row.plain in self._plain or row.module == "__future__":
+            return ""
+        if row.member == "TYPE_CHECKING" and row.module == "typing":
+            return ""
+        tree = self.both.target
+        name = row.module if row.member in (None, "*") else f"{row.module}.{row.member}"
+        if file_of(tree, name):
+            return ""
+        path = file_of(tree, row.module)
+        if path and path.endswith(".py"):
+            bound = {n for node in tree.source(path).tree.body for n in stored(node)}
+            if row.member in bound or "*" in bound:
+                return ""
+        return "leads to what nothing led to before"
+
+    def _leads_to_moved(self, row: Row) -> bool:
+        path = file_of(self.both.target, row.module)
+        return row.plain in self._plain or (path in self.both.changed and bool(path))
+
+    def _carried(self, row: Row, path: str) -> bool:
+        """Tell whether a new file has what `from __future__` brings where its code comes from."""
+        if path in self.both.base.files:
+            return False
+        return any(
+            row in {r for r, _ in rows(self.both.base, self.both.base.source(origin))}
+            for origin in self.origins.get(path, ())
+        )
+
+    def _gone(self, source: Source) -> None:
+        path = source.path
+        after = self.both.target.source(path)
+        known = Counter(row for row, _ in rows(self.both.target, after))
+        plain = {row.plain for row in known}
+        names = {row.name for row in known}
+        here = used(after)
+        left = self._left(source)
+        for row, line in rows(self.both.base, source):
+            if known[row] > 0:
+                known[row] -= 1
+                continue
+            if row.plain in plain:
+                continue  # told where it stands now
+            place = Place(path, line, BASE)
+            if row.name in left and (row.name not in here or row.name in names):
+                self._say(EXPLAINED, row, "what needed this import has left", place)
+            elif row.name in names:
+                self._say(EXPLAINED, row, "the name comes from elsewhere now", place)
+            else:
+                self._say(TEXT, row, "this import is gone, though nothing that used it left", place)
+
+    def _left(self, source: Source) -> set[str]:
+        """Give the words of the statements that left a file, or changed in it."""
+        found: set[str] = set()
+        kept = {s.text for s in self.both.target.source(source.path).statements}
+        for statement in source.statements:
+            if statement.imports_only and statement.text not in kept:
+                found |= _tests(statement.node)
+            at = source.path, statement.index
+            now = self.both.pairing.becomes.get(at)
+            moved = now is None or now[0] != source.path
+            if moved or self.both.statement(self.both.target, now or at).text != statement.text:
+                if not statement.imports_only:
+                    found |= set(_WORD.findall(statement.text))
+        return found
+
+    def _say(self, kind: str, row: Row, why: str, place: Place) -> None:
+        spelled = f"from {row.module} import {row.member}" if row.member else f"import {row.module}"
+        self.both.found.say(kind, spelled, why, place)
+
+
+def _apart(plain: set[tuple[str, str, str | None]]) -> set[tuple[str, str | None]]:
+    """Give what an import binds; `import a.b` and `import a.c` bind the same `a`."""
+    return {
+        (module.partition(".")[0] if member is None and module.startswith(name) else module, member)
+        for name, module, member in plain
+    }
+
+
+def file_of(tree: Tree, name: str) -> str:
+    """Give the file or folder that a dotted name leads to, from the top, `src` or any root."""
+    inner = name.replace(".", "/")
+    for root in ("", "src/", *(f"{r}/" for r in tree.roots if r)):
+        for path in (f"{root}{inner}/__init__.py", f"{root}{inner}.py"):
+            if path in tree.files:
+                return path
+        if f"{root}{inner}" in tree.folders:
+            return f"{root}{inner}"
+    return ""
+
+
+def rows(tree: Tree, source: Source) -> Iterator[tuple[Row, int]]:
+    """List the imports of a module, outside of functions, with their lines."""
+    package = tree.name(source.path).split(".")
+    if not source.path.endswith("__init__.py"):
+        package = package[:-1]
+    todo: list[tuple[ast.stmt, tuple[str, ...]]] = [(n, ()) for n in source.tree.body]
+    for node, guards in todo:
+        if isinstance(node, IMPORTS):
+            for row in _rows(node, package, guards):
+                yield row, node.lineno
+        elif isinstance(node, (ast.If, *TRIES, ast.With)):
+            for number, block in enumerate(blocks(node)):
+                said = _said(node)
+                todo.extend((inner, (*guards, f"{number} {said}")) for inner in block)
+
+
+def every(tree: Tree, source: Source) -> Iterator[Row]:
+    """List all imports of a file, those in functions too, guards aside."""
+    package = tree.name(source.path).split(".")
+    if not source.path.endswith("__init__.py"):
+        package = package[:-1]
+    for node in ast.walk(source.tree):
+        if isinstance(node, IMPORTS):
+            yield from _rows(node, package, ())
+
+
+def guards(source: Source) -> Iterator[str]:
+    """List the guards of a file, in functions too, one for each of their branches."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, (ast.If, *TRIES, ast.With)):
+            said = _said(node)
+            yield from (f"{number} {said}" for number, _ in enumerate(blocks(node)))
+
+
+def _said(node: ast.AST) -> str:
+    """Give what a guard depends on, as text."""
+    test = getattr(node, "test", None)
+    caught = [handler.type for handler in getattr(node, "handlers", ())]
+    told = [ast.dump(part) for part in (test, *caught) if part is not None]
+    return f"{type(node).__name__} {told}"
+
+
+def _rows(
+    node: ast.Import | ast.ImportFrom, package: list[str], guards: tuple[str, ...]
+) -> Iterator[Row]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            yield Row(name, alias.name, None, guards)
+        return
+    module = node.module or ""
+    if node.level:
+        above = package[: len(package) - node.level + 1]
+        module = ".".join([*above, *([module] if module else [])])
+    for alias in node.names:
+        yield Row(alias.asname or alias.name, module, alias.name, guards)
+
+
+def _tests(node: ast.AST) -> set[str]:
+    """Give the names in the conditions of a guard."""
+    return {
+        name.id
+        for inner in ast.walk(node)
+        for name in ast.walk(getattr(inner, "test", None) or ast.Pass())
+        if isinstance(name, ast.Name)
+    }
+
+
+def _is_all(node: ast.stmt) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
+
+
+def used(source: Source) -> set[str]:
+    """Give the words of a file that may be uses of names: all but those in its imports."""
+    found: set[str] = set()
+    todo: list[ast.AST] = [node for node in source.tree.body if not _is_all(node)]
+    while todo:
+        node = todo.pop()
+        todo.extend(ast.iter_child_nodes(node))
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if len(node.value) < 1 << 12:
+                found |= set(_WORD.findall(node.value))
+    return found

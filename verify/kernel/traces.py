@@ -1,0 +1,227 @@
+"""Two runs of one entry, compared: events in their order, what names are bound to, how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+
+from verify.kernel.both import Both
+from verify.kernel.entries import Entry
+from verify.kernel.machine.state import Death, Event
+from verify.kernel.machine.values import Module, ModuleValue, key
+from verify.kernel.runs import DONE, LIMIT, RAISED, Run
+from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OPEN, TARGET, Place
+from verify.kernel.words import words
+
+# Names that Python or a tool reads by itself, whoever else does.
+READ_BY_TOOLS = words(
+    """__getattr__ __dir__ __path__ __all__ __test__ __version__ load_tests pytestmark
+    pytest_plugins collect_ignore collect_ignore_glob setup_module teardown_module setup_function
+    teardown_function setUpModule tearDownModule"""
+)
+
+
+@dataclass
+class Gains:
+    """What modules lost and gained, over all entries."""
+
+    lost: dict[str, set[str]] = field(default_factory=dict)
+    gained: dict[str, set[str]] = field(default_factory=dict)
+
+    def apart(self) -> set[str]:
+        """Name the modules that have other names than before."""
+        return {name for side in (self.lost, self.gained) for name in side if side[name]}
+
+    def names(self, module: str) -> set[str]:
+        """Give the names that a module lost or gained."""
+        return self.lost.get(module, set()) | self.gained.get(module, set())
+
+
+class Comparison:
+    """Compares the runs of one entry."""
+
+    def __init__(self, both: Both, entry: Entry, one: Run, two: Run, gains: Gains) -> None:
+        self.both = both
+        self.entry = entry
+        self.one, self.two = one, two
+        self.gains = gains
+
+    def run(self) -> bool:
+        """Compare all there is. Tells whether the base's run has got to its end."""
+        if self.one.ended == RAISED and self.one.failure and self.one.failure.outside:
+            return False  # a world without what the base needs
+        if LIMIT in (self.one.ended, self.two.ended):
+            self._say(OPEN, "it takes too many steps to be followed")
+            return False
+        self._ends()
+        self._deaths()
+        self._events()
+        self._modules()
+        return self.one.ended == DONE
+
+    def _say(self, kind: str, why: str, *places: Place) -> None:
+        self.both.found.say(kind, str(self.entry), why, *places)
+
+    def _ends(self) -> None:
+        one, two = self.one.failure, self.two.failure
+        if two is not None and (one is None or (one.error, one.about) != (two.error, two.about)):
+            about = two.about or two.outside
+            self._say(BREAKS, f"importing it raises {two.error}: {about}", _at(self.two.at))
+        elif one is not None and two is None:
+            self._say(BREAKS, f"importing it no longer raises {one.error}: {one.about}")
+        elif one is not None:
+            about = f"{one.error} ({one.about or one.outside})"
+            why = f"importing it raises {about}, so what comes after is not compared"
+            self._say(OPEN, why, _at(self.one.at))
+
+    def _deaths(self) -> None:
+        known = {_death(death) for death in self.one.machine.deaths}
+        worlds = [death.answers for death in self.one.machine.deaths]
+        for death in self.two.machine.deaths:
+            covered = any(world <= death.answers for world in worlds)
+            if _death(death) not in known and not covered:
+                why = f"where {_told(death)}, importing it now raises {death.error}"
+                self._say(BREAKS, why, Place(death.path, death.line))
+        now = {_death(death) for death in self.two.machine.deaths}
+        for death in self.one.machine.deaths:
+            if _death(death) not in now and not death.outside:
+                why = f"where {_told(death)}, importing it no longer raises {death.error}"
+                self._say(BREAKS, why, Place(death.path, death.line, BASE))
+
+    def _events(self) -> None:
+        one, two = self.one.machine.trace, self.two.machine.trace
+        ours, theirs = _acting(one), _acting(two)
+        for a, b in zip(ours, theirs, strict=False):
+            if a.what != b.what:
+                self._differs(a, b)
+                return
+        if len(ours) != len(theirs):
+            longer, side = (ours, BASE) if len(ours) > len(theirs) else (theirs, TARGET)
+            event = longer[min(len(ours), len(theirs))]
+            now = "no longer happens" if side == BASE else "happens now as well"
+            self._say(BREAKS, f"{_shown(event)} {now}", Place(event.path, event.line, side))
+            return
+        self._outside(_imported(one), _imported(two))
+
+    def _differs(self, one: Event, two: Event) -> None:
+        places = Place(one.path, one.line, BASE), Place(two.path, two.line)
+        self._say(BREAKS, f"where {_shown(one)}, now {_shown(two)}", *places)
+
+    def _outside(self, ours: list[list[str]], theirs: list[list[str]]) -> None:
+        """Outside imports may change places among themselves, an assumption, past no event."""
+        first, second = _flat(ours), _flat(theirs)
+        shared = set(first) & set(second)
+        for name in dict.fromkeys([*first, *second]):
+            if name in shared and _index(ours, name) != _index(theirs, name):
+                why = f"{name} is imported on the other side of something that acts"
+                self._say(BREAKS, why, Place(self.entry.target, 1))
+        kept = [name for name in first if name in shared]
+        if kept != [name for name in second if name in shared]:
+            self.both.found.say(
+                ASSUMED, "outside imports", "their order does not matter", Place(self.entry.path, 1)
+            )
+
+    def _modules(self) -> None:
+        for name, module in self.one.machine.modules.items():
+            other = self.two.machine.modules.get(name)
+            if not isinstance(module, Module):
+                continue
+            if not isinstance(other, Module):
+                self._unloaded(name, module)
+                continue
+            if "space" in (module.kind, other.kind) and module.kind != other.kind:
+                now = "no longer" if other.kind == "space" else "now"
+                self._say(BREAKS, f"{name} is {now} a package with an `__init__`")
+            self._names(name, module, other)
+
+    def _unloaded(self, name: str, module: Module) -> None:
+        if "." in name and module.path in self.both.target.files:
+            parent, _, last = name.rpartition(".")
+            self.gains.lost.setdefault(parent, set()).add(last)
+
+    def _names(self, name: str, module: Module, other: Module) -> None:
+        path = other.path or module.path
+        lost = [n for n in module.names if n not in other.names]
+        gained = [n for n in other.names if n not in module.names]
+        self.gains.lost.setdefault(name, set()).update(lost)
+        self.gains.gained.setdefault(name, set()).update(gained)
+        for one in module.names.keys() & other.names.keys():
+            if one == "__all__":
+                continue
+            ours, theirs = module.names[one], other.names[one]
+            if isinstance(ours, ModuleValue) and isinstance(theirs, ModuleValue):
+                continue  # what is read of a module is compared where it is read
+            if key(ours) != key(theirs):
+                self.both.found.say(
+                    BREAKS, f"{name}.{one}", "it is bound to something else", Place(path, 1)
+                )
+        hooks = {n for n in (*lost, *gained) if n.startswith("pytest_") and "conftest" in name}
+        for one in sorted(({*lost, *gained} & READ_BY_TOOLS) | hooks):
+            if one != "__all__" or one in lost:
+                now = "is gone, and" if one in lost else "is new, and"
+                self.both.found.say(
+                    BREAKS, f"{name}.{one}", f"it {now} Python or a tool reads it", Place(path, 1)
+                )
+
+
+def _death(death: Death) -> tuple[Hashable, ...]:
+    return death.answers, death.error, death.about, death.outside
+
+
+def _told(death: Death) -> str:
+    if death.outside:
+        return f"{death.outside} is not installed"
+    return "an outside call gives what it may"
+
+
+def _acting(trace: Iterable[Event]) -> list[Event]:
+    return [event for event in trace if event.what[0] != "outside import"]
+
+
+def _imported(trace: Iterable[Event]) -> list[list[str]]:
+    """List the outside imports, those between two events together."""
+    found: list[list[str]] = [[]]
+    for event in trace:
+        if event.what[0] == "outside import":
+            found[-1].append(str(event.what[1]))
+        else:
+            found.append([])
+    return found
+
+
+def _flat(groups: list[list[str]]) -> list[str]:
+    return [name for group in groups for name in group]
+
+
+def _index(groups: list[list[str]], name: str) -> int:
+    return next(index for index, group in enumerate(groups) if name in group)
+
+
+def _at(where: tuple[str, int]) -> Place:
+    return Place(*where)
+
+
+def _shown(event: Event) -> str:
+    """Say an event in words."""
+    kind, about = event.what[0], event.what[1] if len(event.what) > 1 else ""
+    if kind in ("call", "method"):
+        return f"{_subject(about)} is called"
+    if kind in ("write", "write outside"):
+        return f"{_subject(about)} is set"
+    if kind == "change":
+        return "an object changes"
+    if kind == "class":
+        return "a class is made whose base acts"
+    return f"something acts ({kind})"
+
+
+def _subject(about: Hashable) -> str:
+    if isinstance(about, str):
+        return about
+    if isinstance(about, tuple):
+        for part in reversed(about):
+            if isinstance(part, str) and part:
+                return part.lstrip(".")
+            if isinstance(part, tuple):
+                return _subject(part)
+    return "something"

@@ -1,0 +1,71 @@
+"""Writes to a module from anywhere: what a function writes, other functions read.
+
+A write that reached a reader before must reach it after, and no other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from verify.kernel.both import Both
+from verify.kernel.machine import Machine
+from verify.kernel.verdict import BREAKS, Place
+
+Name = tuple[str, str]  # a module and a name in it
+Definition = Hashable
+
+
+@dataclass
+class _Side:
+    readers: dict[Name, set[Definition]] = field(default_factory=lambda: defaultdict(set))
+    writers: dict[Definition, dict[Name, Place]] = field(default_factory=lambda: defaultdict(dict))
+    titles: dict[Definition, str] = field(default_factory=dict)
+
+    def edges(self) -> dict[tuple[Definition, Definition], tuple[Name, Place]]:
+        """List who writes what whom reads."""
+        return {
+            (writer, reader): (name, place)
+            for writer, names in self.writers.items()
+            for name, place in names.items()
+            for reader in self.readers.get(name, ())
+        }
+
+
+class Writes:
+    """Collects writers and readers of both sides over all entries."""
+
+    def __init__(self, both: Both) -> None:
+        self.both = both
+        self.base, self.target = _Side(), _Side()
+
+    def read(self, side: str, reader: Definition, title: str, names: set[Name]) -> None:
+        """Note what a function reads of modules."""
+        at = self.base if side == self.both.base.side else self.target
+        at.titles[reader] = title
+        for name in names:
+            at.readers[name].add(reader)
+
+    def note(self, machine: Machine) -> None:
+        """Note what the functions and statements of a run write."""
+        side = machine.tree.side
+        at = self.base if side == self.both.base.side else self.target
+        for (writer, module, name), (path, line) in machine.written.items():
+            at.writers[writer].setdefault((module, name), Place(path, line, side))
+
+    def report(self) -> None:
+        """Report writes that reach other readers than before."""
+        ours, theirs = self.base.edges(), self.target.edges()
+        for one, two, now, titles in (
+            (ours, theirs, "no longer", self.base.titles),
+            (theirs, ours, "now", self.target.titles),
+        ):
+            for edge, (name, place) in one.items():
+                if edge not in two and self._shared(edge):
+                    reader = titles.get(edge[1], "a function")
+                    why = f"what is written to {'.'.join(name)} {now} reaches `{reader}`"
+                    self.both.found.say(BREAKS, ".".join(name), why, place)
+
+    def _shared(self, edge: tuple[Definition, Definition]) -> bool:
+        return edge[1] in self.base.titles and edge[1] in self.target.titles

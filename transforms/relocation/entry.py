@@ -96,29 +96,28 @@ class Relocation:
 
     def _candidates(self) -> tuple[set[str], list[str]]:
         """Python files that move or may name what does, and other files that may."""
-        entries = self.tree.entries()
         replaced = set(self.targets.paths.values()) - self.targets.paths.keys()
-        regular = [
-            path
-            for path, mode in entries.items()
-            if mode in (REGULAR, EXECUTABLE) and path not in replaced
-        ]
+        entries = self.tree.entries().items()
+        regular = [p for p, m in entries if m in (REGULAR, EXECUTABLE) and p not in replaced]
+        code = {path for path in regular if path.endswith(PYTHON)}
+        scripts = {path for path in regular if "." not in posixpath.basename(path)}
+        texts = set(relocated_texts(regular))
+        found = self.tree.search(self._needle(), code | scripts | texts)
+        data = self.tree.read_many(found)
+        named = _import_pattern(self.targets)
+        python = {path for path in found if path in code and named.search(data[path])}
+        python |= code & self.targets.paths.keys()
+        bare = {path for path in found if path in scripts - texts}
+        python |= {path for path in bare if _SHEBANG.match(data[path])}
+        texts |= {path for path in bare if data[path].startswith(b"#!")}
+        return python, [path for path in found if path in texts and path not in python]
+
+    def _needle(self) -> re.Pattern[bytes]:
+        """Matches whatever may name what moves: the last part of its name, or of its path."""
         lasts = {whole.last for whole in self.targets.wholes}
         stems = {posixpath.basename(item.old_path).partition(".")[0] for item in self.relocated}
         words = sorted((lasts | stems) - {"__init__", ""})
-        needle = re.compile(b"|".join(re.escape(word.encode()) for word in words))
-        code = [path for path in regular if path.endswith(PYTHON)]
-        scripts = [path for path in regular if "." not in posixpath.basename(path)]
-        texts = set(relocated_texts(regular))
-        found = self.tree.search(needle, {*code, *scripts, *texts})
-        data = self.tree.read_many(found)
-        named = _import_pattern(self.targets)
-        python = {path for path in found if path.endswith(PYTHON) and named.search(data[path])}
-        bare = {path for path in found if path in scripts and path not in texts}
-        python |= {path for path in bare if _SHEBANG.match(data[path])}
-        python |= {path for path in regular if path in self.targets.paths and path.endswith(PYTHON)}
-        texts |= {path for path in bare if data[path].startswith(b"#!")}
-        return python, [path for path in found if path in texts and path not in python]
+        return re.compile(b"|".join(re.escape(word.encode()) for word in words))
 
     def _read_names(self, python: set[str]) -> None:
         """Which names are taken from which modules: asked only where a bound name may change."""

@@ -111,45 +111,49 @@ class RelocatedStrings:
         for _, lookup in looked_up_strings(self.module.tree):
             yield from _first_literals(lookup.call)
         for node in ast.walk(self.module.tree):
-            if isinstance(node, ast.Call) and called_name(node) in _NAMED_FIRST:
-                yield from _first_literals(node)
-            elif isinstance(node, ast.Call) and called_name(node) in _DATA_OF:
-                yield from (item for item in _first_literals(node) if "." in str(item.value))
-            elif isinstance(node, ast.Call) and called_name(node) == "setup":
-                listed = [item.value for item in node.keywords if item.arg in _PACKAGING]
-                yield from (part for value in listed for part in _strings_in(value))
+            if isinstance(node, ast.Call):
+                yield from _names_in_call(node)
             elif isinstance(node, ast.Assign) and _is_imported(node):
                 yield from _strings_in(node.value)
             elif isinstance(node, ast.Dict):
                 yield from _logger_names(node)
             elif isinstance(node, (ast.List, ast.Tuple)):
-                for before, after in zip(node.elts, node.elts[1:], strict=False):
-                    if isinstance(before, ast.Constant) and before.value == "-m":
-                        if isinstance(after, ast.Constant):
-                            yield after
+                yield from _run_modules(node)
 
     def _literal(self, node: ast.Constant, *, is_called: bool) -> None:
         value = str(node.value)
         for mention in self.mentions.find(value):
-            whole = mention.start == 0 and (
-                len(value) == mention.end + (len(mention.rest) + 1 if mention.rest else 0)
-            )
-            entry = _ENTRY.match(value[: mention.start]) and mention.rest
-            sure = is_called or bool(mention.rest and self._is_defined(mention))
-            if mention.kind == "path":
-                one_word = "/" not in mention.old + mention.rest and "." not in mention.old
-                is_module = mention.old in self.file.targets.renames  # and found as such
-                if one_word and (is_module or len(value) != len(mention.old)):
-                    continue
-                sure, whole = mention.start == 0 and not one_word, True
-            if ((whole or entry or is_called) and sure) or _IMPORT.search(value[: mention.start]):
+            if mention.kind == "path" and self._is_word(mention, value):
+                continue
+            if self._is_sure(mention, value, is_called=is_called):
                 self._replace(node, mention)
             else:
                 self._note(node, f"names `{mention.old}`, which moves; nothing shows who reads it")
 
+    def _is_sure(self, mention: Mention, value: str, *, is_called: bool) -> bool:
+        """Whether a string is looked up, is a path, or holds an import: no chance of a plain word.
+
+        A dotted name that no call looks up must end in what the module does define.
+        """
+        before = value[: mention.start]
+        if _IMPORT.search(before):
+            return True
+        if mention.kind == "path":
+            return not before and ("/" in mention.old + mention.rest or "." in mention.old)
+        ends = mention.end + (len(mention.rest) + 1 if mention.rest else 0)
+        is_whole = not before and len(value) == ends
+        is_entry = bool(mention.rest and _ENTRY.match(before))
+        return is_called or ((is_whole or is_entry) and self._is_defined(mention))
+
+    def _is_word(self, mention: Mention, value: str) -> bool:
+        """Whether a folder of one word is found as a module, or stands in a sentence."""
+        if "/" in mention.old + mention.rest or "." in mention.old:
+            return False
+        return mention.old in self.file.targets.renames or len(value) != len(mention.old)
+
     def _is_defined(self, mention: Mention) -> bool:
         first = mention.rest.partition(".")[0]
-        return self.file.around.defines(mention.module, first)
+        return bool(first) and self.file.around.defines(mention.module, first)
 
     def _replace(self, node: ast.Constant, mention: Mention) -> None:
         start, end = self.module.span(node)
@@ -265,6 +269,26 @@ def _strings_in(value: ast.expr) -> Iterator[ast.Constant]:
     for part in ast.walk(value):
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             yield part
+
+
+def _names_in_call(node: ast.Call) -> Iterator[ast.Constant]:
+    """Literals that name modules to what is called: by its place, or under a packaging keyword."""
+    called = called_name(node)
+    if called in _NAMED_FIRST:
+        yield from _first_literals(node)
+    elif called in _DATA_OF:
+        yield from (item for item in _first_literals(node) if "." in str(item.value))
+    elif called == "setup":
+        listed = [item.value for item in node.keywords if item.arg in _PACKAGING]
+        yield from (part for value in listed for part in _strings_in(value))
+
+
+def _run_modules(node: ast.List | ast.Tuple) -> Iterator[ast.Constant]:
+    """What stands behind `-m` in a command."""
+    for before, after in zip(node.elts, node.elts[1:], strict=False):
+        if isinstance(before, ast.Constant) and before.value == "-m":
+            if isinstance(after, ast.Constant):
+                yield after
 
 
 def _first_literals(call: ast.Call) -> Iterator[ast.Constant]:

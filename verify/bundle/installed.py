@@ -7,6 +7,7 @@ what lies in it.
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import sys
 from collections.abc import Iterator
@@ -72,12 +73,16 @@ def _recorded(root: Path) -> dict[str, str] | None:
 
 
 def _rows(distribution: Distribution, below: str) -> Iterator[tuple[str, str]]:
-    """Give path and hash of the engine's files; what was compiled is not part of it."""
-    for file in distribution.files or ():
-        path = file.as_posix()
-        if path.startswith(below) and "__pycache__" not in file.parts:
-            if file.hash is not None and file.hash.mode == "sha256":
-                yield path.removeprefix(below), file.hash.value
+    """Give path and hash of the engine's files; what was compiled is not part of it.
+
+    From the record's own text: since Python 3.12 `Distribution.files` leaves out what is gone.
+    """
+    for row in csv.reader((distribution.read_text("RECORD") or "").splitlines()):
+        path, recorded = [*row, "", ""][:2]
+        if path.startswith(below) and "__pycache__" not in path.split("/"):
+            kind, _, value = recorded.partition("=")
+            if kind == "sha256":
+                yield path.removeprefix(below), value
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from transforms.callers.texts import PICKLES, any_path, short_path, text_paths
 from transforms.move.state import Move
+from transforms.paths import to_bytes
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import Tree
 
@@ -58,18 +59,18 @@ def _packages(move: Move) -> list[str]:
 
 def _any_of(names: Iterable[str]) -> bytes:
     """Any of the names, in UTF-8, or as a file in Latin-1 would hold it."""
-    spelled = {name.encode() for name in names}
+    spelled = {to_bytes(name) for name in names}
     spelled |= {name.encode("latin-1", "ignore") for name in names if not name.isascii()}
     return b"|".join(map(re.escape, sorted(spelled)))
 
 
-def _word(names: Iterable[str]) -> bytes:
+def any_word(names: Iterable[str]) -> bytes:
     """Any of the names where no other letter touches it; bytes beyond ASCII are letters."""
     return rb"(?<![\w\x80-\xff])(?:" + _any_of(set(names)) + rb")(?![\w\x80-\xff])"
 
 
 def _dotted_pattern(move: Move) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<!\.)" + _word(s.located.dotted for s in move.sources))
+    return re.compile(rb"(?<!\.)" + any_word(s.located.dotted for s in move.sources))
 
 
 def _text_pattern(move: Move) -> re.Pattern[bytes]:
@@ -82,7 +83,7 @@ def _text_pattern(move: Move) -> re.Pattern[bytes]:
 
 def _table_pattern(move: Move, named: re.Pattern[bytes]) -> re.Pattern[bytes]:
     """Matches besides a package that names a source in a string, by its last name alone."""
-    last = _word(source.located.last for source in move.sources)
+    last = any_word(source.located.last for source in move.sources)
     return re.compile(named.pattern + rb"|[\x22\x27]\.?" + last + rb"[\x22\x27]")
 
 
@@ -93,12 +94,12 @@ def _import_pattern(move: Move) -> re.Pattern[bytes]:
     began on a line before, in a dynamic import, or before a dot and a name that moved. Bounded, so
     that a line of megabytes costs no more than it must.
     """
-    moved = _word(
+    moved = any_word(
         name
         for source in move.sources
         for name in (source.symbols.defined if source.spec.becomes else source.moved)
     )
-    last = _word(source.located.last for source in move.sources)
+    last = any_word(source.located.last for source in move.sources)
     return re.compile(
         rb"\b(?:from|import)\b[^\n]{0,400}?" + last + rb""
         rb"|(?m:^)[ \t(]*(?:[\w \t\x80-\xff]{1,100},){0,40}[ \t]*" + last + rb""

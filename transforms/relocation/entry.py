@@ -5,9 +5,8 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from collections.abc import Set
 
-from transforms.callers.candidates import PYTHON
+from transforms.callers.candidates import PYTHON, any_word
 from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters
 from transforms.formatters.touched import format_touched
@@ -345,29 +344,21 @@ class Relocation:
 
 def _import_pattern(targets: Targets) -> re.Pattern[bytes]:
     """Matches Python files that may name what moves: in full, by dots, or through its package."""
-    last = _any_word({whole.last for whole in targets.wholes})
+    last = any_word({whole.last for whole in targets.wholes})
     packages = {whole.old.rpartition(".")[0] for whole in targets.wholes} - {""}
     parents = {package.rpartition(".")[2] for package in packages} or {"."}
-    parent = _any_word(parents)
+    parent = any_word(parents)
     paths = {path for path, new in targets.paths.items() if path != new}
     folders = {whole.folders[0] for whole in targets.wholes if whole.folders is not None}
     outside = {path for path in paths if not any(path.startswith(f + "/") for f in folders)}
     return re.compile(
-        _any_word({whole.old for whole in targets.wholes})
-        + rb"|" + _any_word(outside | folders)
+        any_word({whole.old for whole in targets.wholes})
+        + rb"|" + any_word(outside | folders)
         + rb"|\bfrom[ \t]*\.+(?:[\w.]{0,200}\.)?(?:" + last + rb"|[ \t]*import\b)"
         + rb"|\bfrom[ \t]+[\w.\x80-\xff]{0,200}" + parent + rb"[ \t]+import\b"
         + rb"|\bimport[ \t][^\n]{0,400}?" + parent + rb"[ \t]+as\b"
         + rb"|\bimport_module\b[^\n]{0,200}?[\x22\x27]\."
     )  # fmt: skip
-
-
-def _any_word(names: Set[str]) -> bytes:
-    """Any of the names, where no letter touches it; bytes beyond ASCII are letters."""
-    spelled = {name.encode() for name in names}
-    spelled |= {name.encode("latin-1", "ignore") for name in names if not name.isascii()}
-    joined = b"|".join(map(re.escape, sorted(spelled)))
-    return rb"(?<![\w\x80-\xff])(?:" + joined + rb")(?![\w\x80-\xff])"
 
 
 def _root_of(path: str, dotted: str) -> str:

@@ -18,8 +18,9 @@ from verify.kernel import doctests
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.scopes import INNER, binds, own_names, parameters
-from verify.kernel.machine.state import MOST_STEPS, Event, Raised, TooMuchError
+from verify.kernel.machine.state import MOST_STEPS, Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
+from verify.kernel.machine.units import Event
 from verify.kernel.machine.values import (
     UNBOUND,
     Class,
@@ -61,7 +62,7 @@ class Probe:
     @property
     def acts(self) -> list[tuple[Hashable, ...]]:
         """Give what it does, in order; outside imports are looked at where they are needed."""
-        return [event.what for event in self.events if event.what[0] != "outside import"]
+        return [event.what for event in self.events if event.acts]
 
 
 @lru_cache(maxsize=1 << 15)
@@ -438,12 +439,12 @@ class Bodies:
     def _quietly(self) -> Iterator[None]:
         """Read without leaving a trace in the run."""
         machine = self.machine
-        mark, probing = len(machine.log), machine.probing
+        mark, probing, changed = len(machine.log), machine.probing, machine.changed
         machine.probing = True
         try:
             yield
         finally:
-            machine.probing = probing
+            machine.probing, machine.changed = probing, changed
             machine.undo(mark)
 
 

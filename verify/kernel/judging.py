@@ -53,6 +53,12 @@ class Judge:
         self.edits = Edits(both)
         self._probes: set[tuple[Made, int]] = set()
         self._links = Links(both)
+        self._still = {  # statements of changed files that stand as they stood
+            base
+            for base, target in both.pairing.becomes.items()
+            if base[0] == target[0]
+            and both.statement(both.base, base).text == both.statement(both.target, target).text
+        }
         self._read_units: set[tuple[int, int]] = set()  # those whose bodies were read
         # definitions that read a submodule which somebody else imports: by the units they are of
         self._loose: dict[tuple[int, int], list[Made]] = {}
@@ -146,26 +152,28 @@ class Judge:
             return  # read before, with the same meaning of every name
         self._probes.add((name, means))
         if isinstance(a, Function) and isinstance(b, Function):
-            owners = owner(unit, a), owner(other, b)
-            if self._runs(ours, theirs, a, b, *owners):
-                p, q = ours.probe(a, owners[0]), theirs.probe(b, owners[1])
+            above, of = owner(unit, a), owner(other, b)
+            if self._runs(name, (ours, a, above), (theirs, b, of)):
+                p, q = ours.probe(a, above), theirs.probe(b, of)
                 self._probed(name, b, p, q)
 
     def _runs(
         self,
-        ours: Bodies,
-        theirs: Bodies,
-        a: Function,
-        b: Function,
-        *owners: Class | None,
+        name: Made,
+        one: tuple[Bodies, Function, Class | None],
+        two: tuple[Bodies, Function, Class | None],
     ) -> bool:
-        """Tell whether a body has to be run: in a changed file, or where it may reach modules."""
-        if {a.scope.module.path, b.scope.module.path} & self.both.changed or reaches(a.node):
+        """Tell whether a body has to be run: where it was moved or edited, or may reach modules.
+
+        Of one that stands as it stood, all that it names is compared; what it calls is run itself.
+        """
+        a, b = one[1], two[1]
+        if {a.scope.module.path, b.scope.module.path} & self.both.changed:
+            if name[0][1] not in self._still:  # type: ignore[index]
+                return True
+        if reaches(a.node):
             return True
-        return any(
-            bodies.goes_through_modules(made, owner)
-            for bodies, made, owner in ((ours, a, owners[0]), (theirs, b, owners[1]))
-        )
+        return any(bodies.goes_through_modules(made, of) for bodies, made, of in (one, two))
 
     def _made(self, one: Definition, two: Definition) -> None:
         """Compare what was evaluated when a definition was made, and what a class holds."""

@@ -508,7 +508,7 @@ class Calls(Objects):
             source = effects.READS_OF.get(name, name.rpartition(".")[0])
             version = key(self.versions.get(source, NONE))
             self.sees["outside", source].add(self.site)
-            self.frame.reads = True
+            self.frame.reads |= {source}
             return Unknown((name, told(given, named), version))
         if self._listed(name) and not any(map(self.acts, values)):
             for value in values:

@@ -352,7 +352,7 @@ class Expressions(Calls):
             self.changes[identity(owner)].add(self.site)
         if isinstance(owner, Outside) and owner.name in ("os.environ", "sys.argv"):
             self.sees["outside", owner.name].add(self.site)
-            self.frame.reads = True
+            self.frame.reads |= {owner.name}
             version = key(self.versions.get(owner.name, NONE))
             return Unknown(("item", owner.name, key(name), version))
         return self.operate("item", owner, name)

@@ -151,7 +151,7 @@ class Loads(State):
         frame = self.frame
         frame.mask |= unit.mask
         frame.over |= unit.names
-        frame.reads = frame.reads or unit.reads
+        frame.reads |= unit.reads
         frame.tops.update(unit.tops)
         self.trace.append(Event((LOAD, unit), "", 0))
 
@@ -161,7 +161,7 @@ class Loads(State):
             raise TooMuchError
         self.loaded += 1
         self._started += 1
-        frame = Frame(name, self._started, self._started, written=bool(self.versions))
+        frame = Frame(name, self._started, self._started, written=frozenset(self.versions))
         outer = self._away(frame)
         self._sit(name, module, frame)
         failed = True
@@ -238,7 +238,7 @@ class Loads(State):
 
     def _may_stay(self, frame: Frame) -> bool:
         """Tell whether what was loaded is the same for whoever comes to it."""
-        if frame.mask & self.changed or (frame.reads and frame.written):
+        if frame.mask & self.changed or frame.reads & frame.written:
             return False
         return all(len(self.index[name]) < MOST_UNITS for name in frame.names)
 
@@ -259,7 +259,7 @@ class Loads(State):
         around.tops.update(frame.tops)
         around.mask |= frame.mask
         around.over |= frame.over
-        around.reads = around.reads or frame.reads
+        around.reads |= frame.reads
         for at, site in ran.items():
             self.rebind(self.ran, at, site)
         for name, made in definitions.items():
@@ -323,7 +323,7 @@ class Loads(State):
     def _fits(self, unit: Unit) -> bool:
         if unit.mask & self.changed or unit.names & self._loading or self.replaced:
             return False
-        if unit.reads and self.versions:
+        if unit.reads & self.versions.keys():
             return False
         if unit.mask & self._several and not self._apart(unit.mask):
             return False

@@ -58,7 +58,7 @@ class Unit:
     place: int = -1
     mask: int = 0
     names: int = 0  # the modules of all of them
-    reads: bool = False  # state of the outside, which others may write
+    reads: frozenset[str] = frozenset()  # state of the outside, which others may write
     owners: dict[Made, Class] | None = None  # the classes that functions are methods of
 
 
@@ -74,8 +74,8 @@ class Frame:
     tops: dict[str, object] = field(default_factory=dict)
     mask: int = 0
     over: int = 0  # names of modules below
-    reads: bool = False
-    written: bool = False  # whether state of the outside was written before it began
+    reads: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()  # state of the outside that others had written before
     into: Frame | None = None
     unit: Unit | None = None
 

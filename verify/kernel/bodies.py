@@ -24,6 +24,7 @@ from verify.kernel.machine.units import Event
 from verify.kernel.machine.values import (
     UNBOUND,
     Class,
+    Collection,
     Constant,
     Function,
     Instance,
@@ -254,8 +255,21 @@ def global_names(node: ast.AST) -> frozenset[str]:
     )
 
 
+@lru_cache(maxsize=1 << 15)
+def sets(node: ast.AST) -> bool:
+    """Tell whether a body sets attributes of what is not its own."""
+    own = binds(node).locals
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and not isinstance(inner.ctx, ast.Load):
+            chain = _chain(inner)
+            if chain is None or chain[0].id not in own:
+                return True
+    return False
+
+
 # Values through which no module of the tree can be reached.
 _WITHOUT_MODULES = (Outside, Constant, Class, Unknown)
+MOST_HELD = 50  # of a collection that is looked through for modules
 
 
 class Bodies:
@@ -263,25 +277,44 @@ class Bodies:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self._modules = False  # whether what was resolved last goes through a module of the tree
+        self._met: list[Value] = []  # what was resolved last leads to
+        self._through: dict[Function | Class, bool] = {}
 
     def goes_through_modules(self, made: Function | Class, owner: Class | None) -> bool:
         """Tell whether a body uses modules of the tree as values, so that it has to be run."""
-        self._modules = False
-        self.resolve(made, set())
-        if owner is not None and not self._modules:
-            start = self.machine.in_class(owner, "__init__")
-            held = owner.attributes.values()
-            self._modules = any(isinstance(value, ModuleValue) for value in held)
-            if isinstance(start, Function) and start is not made and not self._modules:
-                self.resolve(start, set())
-        return self._modules
+        if self._leads_to_modules(made):
+            return True
+        if owner is None:
+            return False
+        start = self.machine.in_class(owner, "__init__")
+        if any(isinstance(value, ModuleValue) for value in owner.attributes.values()):
+            return True
+        return isinstance(start, Function) and start is not made and self._leads_to_modules(start)
+
+    def _leads_to_modules(self, made: Function | Class) -> bool:
+        """Tell whether a body, or a function that it names, gets hold of a module."""
+        if made not in self._through:
+            self._through[made] = False  # in a circle: what the others say
+            self.resolve(made, set())
+            met = self._met
+            reached = isinstance(made, Function) and (reaches(made.node) or sets(made.node))
+            self._through[made] = reached or any(map(self._holds, met))
+        return self._through[made]
+
+    def _holds(self, value: Value, depth: int = 0) -> bool:
+        """Tell whether a module can be reached through a value."""
+        if isinstance(value, Function):
+            return self._leads_to_modules(value)
+        if isinstance(value, Collection) and depth < 2 and len(value.items) <= MOST_HELD:
+            return any(self._holds(item, depth + 1) for item in (*value.items, *value.names))
+        return not isinstance(value, _WITHOUT_MODULES)
 
     def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""
         self.machine.reads = lambda module, name: reads.add((module.name, name))
         known: dict[tuple[str, ...], Hashable] = {}
         found = []
+        self._met = []
         with self._quietly():
             scope = self._with_imports(made)
             for reference in references(made.node):
@@ -333,18 +366,20 @@ class Bodies:
         machine = self.machine
         try:
             value = machine.look_up(parts[0], scope)
-            self._modules = self._modules or not isinstance(value, _WITHOUT_MODULES)
             for index, part in enumerate(parts[1:], 1):
                 if isinstance(value, ModuleValue):
                     if part not in value.module.names and "__getattr__" in value.module.names:
+                        self._met.append(value)
                         return ("asked", value.module.name, parts[index:])
                     value = machine.attribute(value, part)
                 elif isinstance(value, Outside):
                     value = machine.attribute(value, part)
                 else:
+                    self._met.append(value)
                     return (meaning(value), parts[index:])
         except Raised as error:
             return ("unbound", error.error)
+        self._met.append(value)
         return (meaning(value), ())
 
     def probe(self, made: Function, owner: Class | None = None) -> Probe:

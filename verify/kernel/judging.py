@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable
 
 from verify.kernel import doctests, effects, strings, tests
-from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_names, reaches
+from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_names, reaches, sets
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
@@ -52,13 +52,10 @@ class Judge:
         self.observed = Observed(both)
         self.edits = Edits(both)
         self._probes: set[tuple[Made, int]] = set()
+        self._readers: dict[str, Bodies] = {}
         self._links = Links(both)
-        self._still = {  # statements of changed files that stand as they stood
-            base
-            for base, target in both.pairing.becomes.items()
-            if base[0] == target[0]
-            and both.statement(both.base, base).text == both.statement(both.target, target).text
-        }
+        edited = {edit.base for edit in both.pairing.edits}
+        self._same = both.pairing.becomes.keys() - edited  # statements that are what they were
         self._read_units: set[tuple[int, int]] = set()  # those whose bodies were read
         # definitions that read a submodule which somebody else imports: by the units they are of
         self._loose: dict[tuple[int, int], list[Made]] = {}
@@ -114,10 +111,17 @@ class Judge:
 
     def _read(self, one: Run, two: Run) -> None:
         self.copies.check(two)
-        ours, theirs = Bodies(one.machine), Bodies(two.machine)
+        ours, theirs = self._bodies(one.machine), self._bodies(two.machine)
         for unit in one.units:
             for other in self._links.of(unit, two):
                 self._units(ours, theirs, unit, other)
+
+    def _bodies(self, machine: Machine) -> Bodies:
+        """Give what reads the bodies of one side."""
+        side = machine.tree.side
+        if side not in self._readers:
+            self._readers[side] = Bodies(machine)
+        return self._readers[side]
 
     def _units(self, ours: Bodies, theirs: Bodies, one: Unit, two: Unit) -> None:
         """Compare the definitions of two units: once, but for those that see who else is there."""
@@ -163,15 +167,15 @@ class Judge:
         one: tuple[Bodies, Function, Class | None],
         two: tuple[Bodies, Function, Class | None],
     ) -> bool:
-        """Tell whether a body has to be run: where it was moved or edited, or may reach modules.
+        """Tell whether a body has to be run: where it was edited, or may reach modules.
 
-        Of one that stands as it stood, all that it names is compared; what it calls is run itself.
+        Of one that is what it was, all that it names is compared, and what it calls is read itself.
         """
         a, b = one[1], two[1]
         if {a.scope.module.path, b.scope.module.path} & self.both.changed:
-            if name[0][1] not in self._still:  # type: ignore[index]
+            if name[0][1] not in self._same:  # type: ignore[index]
                 return True
-        if reaches(a.node):
+        if reaches(a.node) or sets(a.node):
             return True
         return any(bodies.goes_through_modules(made, of) for bodies, made, of in (one, two))
 

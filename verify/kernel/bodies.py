@@ -22,7 +22,9 @@ from verify.kernel.machine.state import MOST_STEPS, Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
 from verify.kernel.machine.units import Event
 from verify.kernel.machine.values import (
+    MOST_PARTS,
     UNBOUND,
+    Choice,
     Class,
     Collection,
     Constant,
@@ -31,10 +33,12 @@ from verify.kernel.machine.values import (
     Module,
     ModuleValue,
     Outside,
+    Product,
     Scope,
     Unknown,
     Value,
     key,
+    leaves,
 )
 from verify.kernel.source import DEFINITIONS, IMPORTS, imports_only, stored
 from verify.kernel.words import words
@@ -270,6 +274,33 @@ def sets(node: ast.AST) -> bool:
 # Values through which no module of the tree can be reached.
 _WITHOUT_MODULES = (Outside, Constant, Class, Unknown)
 MOST_HELD = 50  # of a collection that is looked through for modules
+MOST_DEPTH = 4  # of collections in it
+# Names by which a function may give a module that it does not name.
+_GIVING = words(
+    """import_module __import__ globals locals vars exec eval reload modules getattr locate __dict__
+    resolve_name import_string"""
+)
+
+
+@lru_cache(maxsize=1 << 15)
+def gives(node: ast.AST) -> bool:
+    """Tell whether a body may get a module by a lookup."""
+    return any(
+        getattr(inner, "id", "") in _GIVING or getattr(inner, "attr", "") in _GIVING
+        for inner in ast.walk(node)
+    )
+
+
+def _names_modules(arguments: Hashable) -> bool:
+    """Tell whether a module was among the arguments of a call, or may have been."""
+    todo = [arguments]
+    for seen, part in enumerate(todo):
+        if not isinstance(part, tuple):
+            continue
+        if part[:1] in (("module",), ("deep",), ("many",)) or seen > MOST_PARTS:
+            return True
+        todo.extend(part)
+    return False
 
 
 class Bodies:
@@ -297,17 +328,29 @@ class Bodies:
             self._through[made] = False  # in a circle: what the others say
             self.resolve(made, set())
             met = self._met
-            reached = isinstance(made, Function) and (reaches(made.node) or sets(made.node))
-            self._through[made] = reached or any(map(self._holds, met))
+            self._through[made] = gives(made.node) or any(map(self._holds, met))
         return self._through[made]
 
     def _holds(self, value: Value, depth: int = 0) -> bool:
         """Tell whether a module can be reached through a value."""
         if isinstance(value, Function):
             return self._leads_to_modules(value)
-        if isinstance(value, Collection) and depth < 2 and len(value.items) <= MOST_HELD:
-            return any(self._holds(item, depth + 1) for item in (*value.items, *value.names))
-        return not isinstance(value, _WITHOUT_MODULES)
+        if isinstance(value, _WITHOUT_MODULES):
+            return False
+        if depth >= MOST_DEPTH or isinstance(value, ModuleValue):
+            return True
+        inner: list[Value] = []
+        if isinstance(value, Collection):
+            inner = [*value.items, *value.names]
+        elif isinstance(value, Instance):
+            inner = [*value.attributes.values()]
+        elif isinstance(value, Choice):
+            inner = leaves(value)
+        elif isinstance(value, Product) and not _names_modules(value.arguments):
+            inner = [*value.attributes.values(), *([value.wraps] if value.wraps else ())]
+        elif value is not UNBOUND:
+            return True
+        return len(inner) > MOST_HELD or any(self._holds(one, depth + 1) for one in inner)
 
     def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""

@@ -14,11 +14,13 @@ door      the door: from the files of two trees to a certificate
 effects   what acts and what does not: the lists, each with its reason
 entries   from what a program can start
 explain   edits that a move entails, derived again
+flow      what an expression may be made of, within one file
 judging   the order of judgement
 lookups   lookups at run time: open, or assumed
 needs     imports that a move entails
 observed  what one statement reads at import and another changes, over several entries
 pairing   which statement of the target is which of the base
+paths     files that code reads or runs by their path, and folders that it lists
 runs      runs of one entry on both sides
 settings  settings that tools read, pytest's among them
 source    a file as statements, and the comments that stand at each

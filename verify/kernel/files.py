@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
+from verify.kernel import paths
 from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
 from verify.kernel.entries import became, is_script
@@ -12,12 +13,7 @@ from verify.kernel.settings import is_settings
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TEXT, Place
 
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
-_READING = re.compile(
-    r"\b(open|read_text|read_bytes|subprocess|exec|runpy|run_path|check_output)\b"
-)
-_QUOTED = re.compile(r"""['"]([^'"\n]*\.py)['"]""")
 _LISTED = re.compile(r"packages\s*=\s*\[([^\]]*)\]")
-_RUNS = ("Makefile", "Dockerfile", "Procfile", "tox.ini")
 
 
 def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> None:
@@ -33,7 +29,7 @@ def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> Non
     for path in sorted(both.changed & both.base.files.keys() & both.target.files.keys()):
         if is_script(both.base, path) and not is_script(both.target, path):
             both.found.say(BREAKS, path, "it can no longer be run", Place(path, 1))
-    _by_path(both, gone)
+    paths.check(both, gone, come)
     _packaging(both, come)
     for path in sorted(both.base.files.keys() & both.target.files.keys()):
         if is_settings(path) and path not in both.changed:
@@ -83,42 +79,6 @@ def _new(both: Both, path: str) -> None:
     if root and word in {*STANDARD, "sitecustomize", "usercustomize"}:
         why = f"it hides Python's own module `{word}` from what is run beside it"
         both.found.say(BREAKS, word, why, Place(path, 1))
-
-
-def _by_path(both: Both, gone: list[str]) -> None:
-    """Look for files that are run or read by their path."""
-    left = {base[0] for base, _ in both.pairing.moved()} | {at[0] for at in both.pairing.gone}
-    wanted = {path for path in {*left, *gone} if path.endswith(".py")}
-    if not wanted:
-        return
-    for path in sorted(both.base.files):
-        name = path.rpartition("/")[2]
-        if path not in both.target.files:
-            continue
-        if path.endswith(".py") and _READING.search(both.base.text(path)):
-            for number, said in _mentions(both.base.text(path), _QUOTED):
-                for read in _meant(said, wanted, path):
-                    why = f"{read} is read or run by its path"
-                    both.found.say(OPEN, read, why, Place(path, number))
-        elif name in _RUNS or path.endswith((".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini")):
-            for number, said in _mentions(both.base.text(path), re.compile(r"([\w./-]+\.py)\b")):
-                for read in _meant(said, {p for p in wanted if p in gone}, path):
-                    why = f"{read} is gone, and is named by its path"
-                    both.found.say(BREAKS, read, why, Place(path, number))
-
-
-def _mentions(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    for match in pattern.finditer(text):
-        yield text.count("\n", 0, match.start()) + 1, match[1]
-
-
-def _meant(said: str, wanted: set[str], path: str) -> Iterator[str]:
-    """Give the files that a text may mean: from the top, or from where it stands."""
-    folder = path.rpartition("/")[0]
-    plain = re.sub(r"^(\./|\.\./)+", "", said)
-    for option in {plain, f"{folder}/{plain}" if folder else plain}:
-        if option in wanted:
-            yield option
 
 
 def _packaging(both: Both, new: list[str]) -> None:

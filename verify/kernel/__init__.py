@@ -25,6 +25,7 @@ runs      runs of one entry on both sides
 settings  settings that tools read, pytest's among them
 source    a file as statements, and the comments that stand at each
 strings   names that stand in texts
+tables    a module and one of its names, said together, for somebody who looks them up
 tests     tests: which are collected, and what pytest brings to each
 traces    two runs compared: events, bindings, how they end
 tree      one tree: what modules are called, where an import leads, who reaches a change

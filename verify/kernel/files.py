@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from verify.kernel import paths
+from verify.kernel import packaging, paths
 from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
 from verify.kernel.entries import became, is_script
@@ -13,7 +13,6 @@ from verify.kernel.settings import is_settings
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TEXT, Place
 
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
-_LISTED = re.compile(r"packages\s*=\s*\[([^\]]*)\]")
 
 
 def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> None:
@@ -30,7 +29,7 @@ def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> Non
         if is_script(both.base, path) and not is_script(both.target, path):
             both.found.say(BREAKS, path, "it can no longer be run", Place(path, 1))
     paths.check(both, gone, come)
-    _packaging(both, come)
+    packaging.check(both, come)
     for path in sorted(both.base.files.keys() & both.target.files.keys()):
         if is_settings(path) and path not in both.changed:
             _settings(both, path)
@@ -79,21 +78,6 @@ def _new(both: Both, path: str) -> None:
     if root and word in {*STANDARD, "sitecustomize", "usercustomize"}:
         why = f"it hides Python's own module `{word}` from what is run beside it"
         both.found.say(BREAKS, word, why, Place(path, 1))
-
-
-def _packaging(both: Both, new: list[str]) -> None:
-    """Look for lists of packages that miss a new one."""
-    packages = {both.target.name(p) for p in new if p.endswith("/__init__.py")}
-    for path in ("setup.py", "setup.cfg", "pyproject.toml"):
-        listed = _LISTED.search(both.target.text(path)) if path in both.target.files else None
-        if not listed or not packages:
-            continue
-        names = set(re.findall(r"['\"]([\w.]+)['\"]", listed[1]))
-        for package in sorted(packages - names):
-            if package.rpartition(".")[0] in names:
-                number = both.target.text(path).count("\n", 0, listed.start()) + 1
-                why = "the list of packages to install does not have this new one"
-                both.found.say(BREAKS, package, why, Place(path, number))
 
 
 def _settings(both: Both, path: str) -> None:

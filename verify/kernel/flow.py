@@ -27,6 +27,7 @@ class Within:
     above: Within | None
     given: dict[str, list[Part]] = field(default_factory=lambda: defaultdict(list))
     takes: frozenset[str] = frozenset()  # its parameters
+    title: str = ""  # of a class
 
 
 Part = tuple[ast.AST, Within]
@@ -57,6 +58,8 @@ class Flow:
             for arg, value in _defaults(node):
                 inner.given[arg].append((value, within))
             return inner
+        if isinstance(node, ast.ClassDef):
+            return Within(within.of, within, title=node.name)
         if isinstance(node, ast.Call):
             self.calls.append((node, within))
         elif isinstance(node, ast.Return) and node.value is not None and within.of is not None:

@@ -38,7 +38,7 @@ class Runs:
 
     both: Both
     ran: int = 0  # modules
-    lists_subclasses: bool = False  # whether somebody asks a class for those below it
+    lists_subclasses: frozenset[str] = frozenset()  # classes that are asked for those below them
     near: set[str] = field(default_factory=set)  # files from which the change can be reached
     _modules: dict[tuple[str, str], Module | None] = field(default_factory=dict)
 

@@ -54,7 +54,7 @@ class Calls(Objects):
     def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
         super().__init__(tree, sites, folders)
         self.inner: list[Function] | None = None  # what a body that is read makes
-        self.lists_subclasses = False  # whether somebody asks a class for those below it
+        self.lists_subclasses: frozenset[str] = frozenset()  # who is asked for the classes below
         self.near: Collection_[str] | None = None  # files from which a change can be reached
         self.reader: Function | None = None  # whose body is being read with unknown arguments
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {

@@ -6,7 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from fnmatch import fnmatch
+from functools import cached_property
 
+from verify.kernel import doctests
 from verify.kernel.both import Both
 from verify.kernel.entries import became, lone_scripts
 from verify.kernel.needs import every
@@ -95,6 +98,9 @@ class _Texts:
 
     def _text(self, path: str) -> None:
         text = self.both.target.text(path)
+        if ">>>" in text:
+            collected = fnmatch(path.rpartition("/")[2], "test*.txt")
+            self._examples(path, 1, text, BREAKS if collected or self._run else OBSERVED)
         section = ""
         for number, line in enumerate(text.split("\n"), 1):
             section = line if line.startswith("[") else section
@@ -118,7 +124,7 @@ class _Texts:
         if unchanged:
             named = replace(source, path=path.removesuffix("i")) if stub else source
             for row in every(self.both.target, named):
-                if row.member in self.gone.get(row.module, ()):
+                if row.member and row.member in self.gone.get(row.module, ()):
                     why = f"this imports {row.member}, which is no longer there"
                     self._say(BREAKS, row.module, row.member, why, Place(path, 1))
         packaging = path.rpartition("/")[2] == "setup.py"
@@ -128,6 +134,8 @@ class _Texts:
         self.tables.file(path, source.tree)
 
     def _constant(self, path: str, node: ast.Constant, text: str, *, packaging: bool) -> None:
+        if ">>>" in text:
+            self._examples(path, node.lineno, text, BREAKS if self._run else OPEN)
         if len(text) > MOST_TEXT or "\n" in text.strip():
             return
         if packaging or _NAMES_ALONE.fullmatch(text):
@@ -136,7 +144,17 @@ class _Texts:
                 kind = BREAKS if packaging else OPEN
                 self._say(kind, module, name, why, Place(path, node.lineno))
 
-    def _say(self, kind: str, module: str, name: str | None, why: str, place: Place) -> None:
+    def _examples(self, path: str, line: int, text: str, kind: str) -> None:
+        """Look at the examples of a docstring or a text."""
+        for module, name in doctests.named(doctests.parsed(text), self.gone):
+            why = f"an example takes {name} from where it no longer is"
+            self._say(kind, module, name, why, Place(path, line))
+
+    @cached_property
+    def _run(self) -> bool:
+        return doctests.runs(self.both.base)
+
+    def _say(self, kind: str, module: str, name: str, why: str, place: Place) -> None:
         self.both.found.say(kind, f"{module}.{name}", why, place)
 
 

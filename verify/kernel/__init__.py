@@ -16,6 +16,7 @@ entries   from what a program can start
 explain   edits that a move entails, derived again
 flow      what an expression may be made of, within one file
 judging   the order of judgement
+links     symbolic links, which the machine does not follow
 lookups   lookups at run time: open, or assumed
 needs     imports that a move entails
 observed  what one statement reads at import and another changes, over several entries

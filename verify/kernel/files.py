@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 
@@ -9,9 +10,12 @@ from verify.kernel import packaging, paths
 from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
 from verify.kernel.entries import became, is_script
+from verify.kernel.pairing import At
 from verify.kernel.settings import is_settings
+from verify.kernel.source import stored
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TEXT, Place
 
+_PATH = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*[.:]\s*(\w+)")
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 
 
@@ -87,6 +91,35 @@ def _settings(both: Both, path: str) -> None:
     one, two = both.base.text(path).split("\n"), both.target.text(path).split("\n")
     if len(one) != len(two) or any(_bare(a) != _bare(b) for a, b in zip(one, two, strict=True)):
         both.found.say(TEXT, path, "settings that tools read changed", Place(path, 1))
+        return
+    for number, (before, after) in enumerate(zip(one, two, strict=True), 1):
+        if before != after and not _follows(both, before, after):
+            why = "it leads to something else than before, or to nothing"
+            both.found.say(BREAKS, after.strip(), why, Place(path, number))
+
+
+def _follows(both: Both, before: str, after: str) -> bool:
+    """Tell whether each path that a line spells otherwise leads to what the old one led to."""
+    ours, theirs = (
+        [(match[1], match[2]) for match in _PATH.finditer(line)] for line in (before, after)
+    )
+    if len(ours) != len(theirs):
+        return False
+    return all(one == two or _led(both, one, two) for one, two in zip(ours, theirs, strict=True))
+
+
+def _led(both: Both, one: tuple[str, str], two: tuple[str, str]) -> bool:
+    old, new = both.base.named.get(one[0], ()), both.target.named.get(two[0], ())
+    if one[1] != two[1]:
+        return False
+    return any(
+        base[0] in old and target[0] in new and one[1] in stored(_node(both, base))
+        for base, target in both.pairing.moved()
+    )
+
+
+def _node(both: Both, at: At) -> ast.stmt:
+    return both.statement(both.base, at).node
 
 
 def _bare(line: str) -> str:

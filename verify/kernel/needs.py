@@ -158,6 +158,9 @@ class Imports:
             return ""
         tree = self.both.target
         name = row.module if row.member in (None, "*") else f"{row.module}.{row.member}"
+        path = file_of(tree, name) or file_of(tree, row.module)
+        if path.endswith(".py") and self._second_name(row.module, tree.name(path)):
+            return "names a module otherwise than anybody did"
         if file_of(tree, name):
             return ""
         path = file_of(tree, row.module)
@@ -166,6 +169,18 @@ class Imports:
             if row.member in bound or "*" in bound:
                 return ""
         return "leads to what nothing led to before"
+
+    def _second_name(self, module: str, name: str) -> bool:
+        """Tell whether an import counts a module's name from another root than its own."""
+        top = module.partition(".")[0]
+        if top in (name.partition(".")[0], ""):
+            return False
+        if any(plain[1].partition(".")[0] == top for plain in self._plain):
+            return False
+        spelled = re.compile(rf"^\s*(?:from|import)\s+{re.escape(top)}\b".encode(), re.M)
+        return not any(
+            spelled.search(d) for p, d in self.both.base.files.items() if p[-3:] == ".py"
+        )
 
     def _leads_to_moved(self, row: Row) -> bool:
         path = file_of(self.both.target, row.module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,6 +24,9 @@ from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
 _PATH = re.compile(r"(?<![\w./-])(?=([A-Za-z_]\w*(?:\.\w+)*)(?:\s*:\s*|\.)([A-Za-z_]\w*)(?!\w))")
 FEW = 64  # words that are looked for one by one
 MOST_TEXT = 1 << 12  # characters of a name
+_FROM = re.compile(r"\bfrom\s+([\w.]+)\s+import\s+\(?([\w, \t]+)")
+_NAME = re.compile(r"[^\W\d]\w*")
+_RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".yml", ".yaml", ".mk")
 _WORDS = re.compile(rb"\w+")
 _NAMES_ALONE = re.compile(r"[\w.:=\s\[\],-]+")
 _CHECKERS = re.compile(r"mypy|ruff|pyright|coverage|isort|pylint|flake8|importlinter")
@@ -80,7 +84,7 @@ class _Texts:
         scripts = set(lone_scripts(self.both.target))
         for path in sorted(self.both.target.files):
             script = path in scripts
-            known = path.endswith((".py", *_TEXTS)) or is_settings(path)
+            known = path.endswith((".py", *_TEXTS, *_RUN)) or is_settings(path)
             if not (known or script) or not self._says(self.both.target.files[path]):
                 continue
             if script or path.endswith((".py", ".pyi")):
@@ -100,17 +104,31 @@ class _Texts:
         text = self.both.target.text(path)
         if ">>>" in text:
             collected = fnmatch(path.rpartition("/")[2], "test*.txt")
-            self._examples(path, 1, text, BREAKS if collected or self._run else OBSERVED)
+            self._examples(path, 1, text, BREAKS if collected or self._runs else OBSERVED)
         section = ""
         for number, line in enumerate(text.split("\n"), 1):
             section = line if line.startswith("[") else section
             for module, name in _named(line, self.gone):
                 settings = is_settings(path) and not _CHECKERS.search(section)
-                kind = BREAKS if settings else OPEN if path.endswith(_DATA) else OBSERVED
+                run = path.endswith(_RUN) and "python" in line
+                kind = BREAKS if settings or run else OPEN if path.endswith(_DATA) else OBSERVED
                 why = f"this names {name}, which is no longer there"
-                self.both.found.say(kind, f"{module}.{name}", why, Place(path, number))
+                self._say(kind, module, name, why, Place(path, number))
+            for module, name in _imports(line, self.gone):
+                kind = BREAKS if path.endswith(_RUN) else OBSERVED
+                why = f"this imports {name}, which is no longer there"
+                self._say(kind, module, name, why, Place(path, number))
+        if path.endswith(".ipynb"):
+            self._cells(path, text)
         if path.endswith(".json"):
             self.tables.data(path, text)
+
+    def _cells(self, path: str, text: str) -> None:
+        """Look at the code of a notebook."""
+        for code in cells(text):
+            for module, name in doctests.named(code, self.gone):
+                why = f"a cell takes {name} from where it no longer is"
+                self._say(BREAKS, module, name, why, Place(path, 1))
 
     def _python(self, path: str) -> None:
         try:
@@ -135,8 +153,8 @@ class _Texts:
 
     def _constant(self, path: str, node: ast.Constant, text: str, *, packaging: bool) -> None:
         if ">>>" in text:
-            self._examples(path, node.lineno, text, BREAKS if self._run else OPEN)
-        if len(text) > MOST_TEXT or "\n" in text.strip():
+            self._examples(path, node.lineno, text, BREAKS if self._runs else OPEN)
+        if len(text) > MOST_TEXT or ("\n" in text.strip() and not packaging):
             return
         if packaging or _NAMES_ALONE.fullmatch(text):
             for module, name in _named(text, self.gone):
@@ -151,11 +169,35 @@ class _Texts:
             self._say(kind, module, name, why, Place(path, line))
 
     @cached_property
-    def _run(self) -> bool:
+    def _runs(self) -> bool:
         return doctests.runs(self.both.base)
 
     def _say(self, kind: str, module: str, name: str, why: str, place: Place) -> None:
         self.both.found.say(kind, f"{module}.{name}", why, place)
+
+
+def cells(text: str) -> Iterator[ast.Module]:
+    """Give the code cells of a notebook that parse, what only a notebook knows left out."""
+    try:
+        notebook = json.loads(text)
+        found = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return
+    whole = ["".join(source) for source in found if isinstance(source, (str, list))]
+    lines = [line for code in whole for line in f"{code}\n".split("\n")]
+    plain = [line for line in lines if not line.lstrip().startswith(("%", "!", "?"))]
+    try:
+        yield ast.parse("\n".join(plain))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+
+
+def _imports(line: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """List what a line of some other language imports from where it no longer is."""
+    for match in _FROM.finditer(line):
+        for name in _NAME.findall(match[2]):
+            if name in gone.get(match[1], ()):
+                yield match[1], name
 
 
 def _named(text: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 
-from verify.kernel import doctests, effects, strings, tests
+from verify.kernel import doctests, effects, strings, subclasses, tests
 from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_names, reaches, sets
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
@@ -66,11 +66,7 @@ class Judge:
         self.runs.near = near(self.both.base, self.both.changed)
         self.runs.near |= near(self.both.target, self.both.changed)
         files = self.both.base.files.keys() & self.runs.near
-        self.runs.lists_subclasses = any(
-            b"__subclasses__" in data
-            for path, data in self.both.base.files.items()
-            if path.endswith(".py")
-        )
+        self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
         for entry in entries(self.both.base, self.both.target, self.runs.near):
             self._entry(entry)

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 
 from verify.kernel import effects
-from verify.kernel.machine.calls import MOST_ITEMS, Calls, literal
+from verify.kernel.machine.calls import MOST_ITEMS, Calls, literal, pattern
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
@@ -358,8 +358,8 @@ class Expressions(Calls):
         return self.operate("item", owner, name)
 
     def _known_item(self, owner: Value, name: Value) -> Value | None:
-        if isinstance(owner, Names) and isinstance(name, Constant):
-            return self.attribute(ModuleValue(owner.module), str(name.value))
+        if isinstance(owner, Names):
+            return self._name_of(owner, name)
         if isinstance(owner, Outside) and owner.name == "sys.modules":
             return self._loaded(name)
         if not isinstance(owner, Collection):
@@ -375,6 +375,13 @@ class Expressions(Calls):
         if isinstance(index, int) and -len(owner.items) <= index < len(owner.items):
             return owner.items[index]
         return None
+
+    def _name_of(self, owner: Names, name: Value) -> Value:
+        """Give what a module has under a name, or note that the name is put together."""
+        if isinstance(name, Constant):
+            return self.attribute(ModuleValue(owner.module), str(name.value))
+        self.open(f"asks {pattern(name)}", owner.module.name)
+        return Unknown(("names", owner.module.name, key(name)))
 
     def _loaded(self, name: Value) -> Value | None:
         wanted = name.value if isinstance(name, Constant) else None

@@ -178,12 +178,23 @@ class Imports(Loads):
         for alias in node.names:
             value = self.load(alias.name)
             if alias.asname:
+                value = self._by_attributes(alias.name, value)
                 self.bind(alias.asname, value, scope, imported=True)
             else:
                 top = alias.name.partition(".")[0]
                 known = self.modules.get(top)
                 value = self.as_value(known) if known is not None else Outside(top)
                 self.bind(top, value, scope, imported=True)
+
+    def _by_attributes(self, name: str, value: Value) -> Value:
+        """Give what `import a.b as c` binds: the package's attribute, be it the module or not."""
+        parts = name.split(".")
+        for end in range(1, len(parts)):
+            above = self.modules.get(".".join(parts[:end]))
+            held = self.named(above, parts[end]) if isinstance(above, Module) else UNBOUND
+            if held is not UNBOUND and not isinstance(held, ModuleValue):
+                return held
+        return value
 
     def import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
         """Run `from a import b`."""

@@ -28,16 +28,19 @@ KINDS: Mapping[str, str] = {
     EXPLAINED: CERTIFIED,
     OBSERVED: CERTIFIED,
 }
+RESIDUALS = (BREAKS, TEXT)  # what is not part of the move
+UNJUDGED = (NOT_READ, OPEN)  # what keeps a certificate from being given
 BASE, TARGET = "base", "target"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A line of one side, counted from 1."""
+    """A line of one side, counted from 1; `lines` are all that came or went there, if any did."""
 
     path: str
     line: int
     side: str = TARGET
+    lines: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +48,28 @@ class Finding:
     """Something that a reviewer may have to read.
 
     `subject` is the module, name or file that it is about, spelled as somebody imports it; `why`
-    is one sentence. Findings of one kind, subject and reason are one, with several places.
+    is one sentence. Findings of one kind, subject and reason are one, with several places. `needs`
+    is the Python version that could tell more, where one could.
     """
 
     kind: str
     subject: str
     why: str
     places: tuple[Place, ...] = ()
+    needs: tuple[int, int] | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Say it: whom it is about, unless that is the file it stands in, and what."""
+        if not self.subject or self.subject in {place.path for place in self.places}:
+            return self.why
+        return f"{self.subject}: {self.why}"
+
+    @property
+    def place(self) -> Place:
+        """Give the place to look at first: in the target, where there is one."""
+        there = [place for place in self.places if place.side == TARGET]
+        return next(iter((*there, *self.places)), Place("", 0))
 
     def __str__(self) -> str:
         at = ", ".join(f"{place.path}:{place.line}" for place in self.places[:3])
@@ -71,11 +89,19 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What became of every statement of the changed files, and what was found on the way."""
+    """What became of every statement of the changed files, and what was found on the way.
+
+    `relocated` are the modules that moved whole, by their old and new path. `other_files` are files
+    that changed and are not Python: nothing vouches for them. `relaid` counts the statements that
+    have the same tokens in another layout.
+    """
 
     findings: tuple[Finding, ...]
     moved: tuple[Moved, ...] = ()
     copies: tuple[Moved, ...] = ()
+    relocated: tuple[tuple[str, str], ...] = ()
+    other_files: tuple[str, ...] = ()
+    relaid: int = 0
 
     @property
     def verdict(self) -> str:
@@ -87,6 +113,20 @@ class Certificate:
     def assumptions(self) -> tuple[Finding, ...]:
         """List what the verdict takes for granted."""
         return self.of(ASSUMED)
+
+    @property
+    def added_lines(self) -> int:
+        """Count the lines of the target that are not part of the move."""
+        return self._lines(TARGET)
+
+    @property
+    def removed_lines(self) -> int:
+        """Count the lines of the base that are neither kept nor moved."""
+        return self._lines(BASE)
+
+    def _lines(self, side: str) -> int:
+        places = [place for finding in self.of(*RESIDUALS) for place in finding.places]
+        return len({(p.path, line) for p in places if p.side == side for line in p.lines})
 
     def of(self, *kinds: str) -> tuple[Finding, ...]:
         """List the findings of some kinds."""

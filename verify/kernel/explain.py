@@ -19,7 +19,7 @@ from verify.kernel.machine.values import Made
 from verify.kernel.needs import file_of, rows
 from verify.kernel.pairing import Edit
 from verify.kernel.source import stored
-from verify.kernel.verdict import EXPLAINED, TEXT
+from verify.kernel.verdict import EXPLAINED, TARGET, TEXT
 
 Parts = tuple[str, ...]
 
@@ -51,9 +51,12 @@ class Edits:
             place = self.both.place(self.both.target, edit.target)
             if all(self._explained(edit, node, one, two) for one, two in edit.differences):
                 why = "what it names is spelled otherwise and means the same"
-                self.both.found.say(EXPLAINED, symbol(node), why, place)
+                places = self.both.edited(edit.base, edit.target)
+                there = [spot for spot in places if spot.side == TARGET]
+                self.both.found.say(EXPLAINED, symbol(node), why, *(there or [place]))
             else:
-                self.both.found.say(TEXT, symbol(node), "this statement was edited", place)
+                places = self.both.edited(edit.base, edit.target)
+                self.both.found.say(TEXT, symbol(node), "this statement was edited", *places)
 
     def _explained(
         self, edit: Edit, node: ast.stmt, one: ast.AST | None, two: ast.AST | None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from posixpath import normpath
 
 from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
 from verify.kernel.entries import became, is_script
 from verify.kernel.settings import is_settings
-from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TEXT, Place
+from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Place
+from verify.kernel.whole import along, relocated
 
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 _READING = re.compile(
@@ -22,8 +24,15 @@ _RUNS = ("Makefile", "Dockerfile", "Procfile", "tox.ini")
 
 def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> None:
     """Report what changed of files as such. `modes` are those of the files that differ."""
+    moved = relocated(both)
+    both.found.relocated.update(moved.items())
+    went = dict(along(both, moved))
     for path, (old, new) in sorted(modes.items()):
-        _mode(both, path, old, new)
+        if path in went and modes[went[path]] == (None, old):
+            why = f"{path} went along with its package"
+            both.found.say(OBSERVED, went[path], why, Place(went[path], 1))
+        elif path not in went.values():
+            _mode(both, path, old, new)
     gone = sorted(both.base.files.keys() - both.target.files.keys())
     come = sorted(both.target.files.keys() - both.base.files.keys())
     for path in gone:
@@ -40,6 +49,16 @@ def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> Non
             _settings(both, path)
 
 
+def links(both: Both, found: Mapping[str, bytes]) -> None:
+    """Look for links that give what changed a second name, under which nobody has looked."""
+    for path, data in sorted(found.items()):
+        place = normpath(f"{path}/../{data.decode('utf-8', 'replace')}")
+        ends = (f"./{place}/", f"{place}/")
+        if any(f"./{changed}/".startswith(ends) for changed in both.changed):
+            why = "a link leads to what changed, so it has another name as well"
+            both.found.say(OPEN, path, why, Place(path, 1))
+
+
 def _mode(both: Both, path: str, old: int | None, new: int | None) -> None:
     regular = (0o100644, 0o100755, None)
     if old not in regular or new not in regular:
@@ -49,7 +68,10 @@ def _mode(both: Both, path: str, old: int | None, new: int | None) -> None:
     elif old and new and old != new:
         both.found.say(OBSERVED, path, f"its mode {old:o} became {new:o}", Place(path, 1))
     elif path not in both.changed:
-        both.found.say(OBSERVED, path, "a file that is not Python changed", Place(path, 1))
+        state = "is new" if old is None else "is gone" if new is None else "changed"
+        side = BASE if new is None else TARGET
+        both.found.say(OBSERVED, path, f"a file that is no Python {state}", Place(path, 1, side))
+        both.found.other_files.add(path)
 
 
 def _gone(both: Both, path: str) -> None:

@@ -105,7 +105,7 @@ class Imports:
             seen[row] += 1
             if seen[row] <= known[row]:
                 continue
-            place = Place(path, line, TARGET)
+            place = Place(path, line, TARGET, (line,))
             why = self._unneeded(row, path, here, before) or self._unknown(row)
             if seen[row] > 1 or (row.plain in plain and row.name not in self._left_of(path)):
                 why = why or "stands twice, or under another guard"
@@ -185,7 +185,7 @@ class Imports:
                 continue
             if row.plain in plain:
                 continue  # told where it stands now
-            place = Place(path, line, BASE)
+            place = Place(path, line, BASE, (line,))
             if row.name in left and (row.name not in here or row.name in names):
                 self._say(EXPLAINED, row, "what needed this import has left", place)
             elif row.name in names:

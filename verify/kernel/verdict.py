@@ -7,7 +7,7 @@ text is as it stands in the tree; who prints it escapes it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 CERTIFIED, RESIDUAL, UNKNOWN = "CERTIFIED", "RESIDUAL", "UNKNOWN"
 
@@ -138,19 +138,74 @@ class Findings:
     """A certificate in the making: what is said twice is kept once, with all its places."""
 
     _said: dict[tuple[str, str, str], dict[Place, None]] = field(default_factory=dict)
+    _needs: dict[tuple[str, str, str], tuple[int, int] | None] = field(default_factory=dict)
     moved: list[Moved] = field(default_factory=list)
     copies: list[Moved] = field(default_factory=list)
+    relocated: set[tuple[str, str]] = field(default_factory=set)
+    other_files: set[str] = field(default_factory=set)
+    relaid: int = 0
 
-    def say(self, kind: str, subject: str, why: str, *places: Place) -> None:
+    def say(
+        self,
+        kind: str,
+        subject: str,
+        why: str,
+        *places: Place,
+        needs: tuple[int, int] | None = None,
+    ) -> None:
         """Note a finding."""
         self._said.setdefault((kind, subject, why), {}).update(dict.fromkeys(places))
+        self._needs[kind, subject, why] = needs
 
     def certificate(self) -> Certificate:
         """Give the certificate, findings in the order of their kinds."""
         order = list(KINDS)
-        found = [Finding(*what, tuple(sorted(places))) for what, places in self._said.items()]
+        found = [
+            Finding(*what, tuple(sorted(places)), self._needs[what])
+            for what, places in self._said.items()
+        ]
+        found = _first_that_fits(found)
         found.sort(key=lambda f: (order.index(f.kind), f.subject, f.places, f.why))
-        return Certificate(tuple(found), _sorted(self.moved), _sorted(self.copies))
+        return Certificate(
+            tuple(found),
+            _sorted(self.moved),
+            _sorted(self.copies),
+            tuple(sorted(self.relocated)),
+            tuple(sorted(self.other_files)),
+            self.relaid,
+        )
+
+
+def _first_that_fits(found: list[Finding]) -> list[Finding]:
+    """Leave out text that stands where behaviour breaks: that says it, and gets its lines."""
+    spans: dict[tuple[str, str, int], tuple[int, ...]] = {}
+    for finding in found:
+        if finding.kind == TEXT:
+            for place in finding.places:
+                spans |= dict.fromkeys(
+                    ((place.path, place.side, line) for line in place.lines), place.lines
+                )
+    told: set[tuple[str, str, tuple[int, ...]]] = set()
+    kept = []
+    for finding in found:
+        if finding.kind != BREAKS:
+            kept.append(finding)
+            continue
+        places = [_with_lines(place, spans) for place in finding.places]
+        told |= {(place.path, place.side, place.lines) for place in places if place.lines}
+        kept.append(replace(finding, places=tuple(dict.fromkeys(places))))
+    return [f for f in kept if f.kind != TEXT or not _is_told(f, told)]
+
+
+def _with_lines(place: Place, spans: Mapping[tuple[str, str, int], tuple[int, ...]]) -> Place:
+    lines = place.lines or spans.get((place.path, place.side, place.line), ())
+    return replace(place, lines=lines)
+
+
+def _is_told(finding: Finding, told: set[tuple[str, str, tuple[int, ...]]]) -> bool:
+    return bool(finding.places) and all(
+        (place.path, place.side, place.lines) in told for place in finding.places
+    )
 
 
 def _sorted(moves: Iterable[Moved]) -> tuple[Moved, ...]:

@@ -18,6 +18,7 @@ from verify.kernel.both import Both
 from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
+from verify.kernel.whole import relocated
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -57,7 +58,7 @@ class Imports:
             for base, _ in both.pairing.moved()
             for name in stored(both.statement(both.base, base).node)
         }
-
+        self._came = {new: old for old, new in relocated(both).items()}
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
         self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
         self._guards = {guard for p in both.sources(both.base) for guard in guards(p)} | _FOR_TYPES
@@ -119,8 +120,8 @@ class Imports:
                 self._say(EXPLAINED, row, "code here needs this import", place)
 
     def _before(self, path: str) -> set[str]:
-        """Give the names that a file had, or the module that a package was."""
-        for old in (path, path.replace("/__init__.py", ".py")):
+        """Give the names that a file had, or the module that it was."""
+        for old in (path, path.replace("/__init__.py", ".py"), self._came.get(path, "")):
             if old in self.both.base.files:
                 body = self.both.base.source(old).tree.body
                 return {name for node in body for name in stored(node)}

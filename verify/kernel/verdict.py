@@ -6,7 +6,7 @@ text is as it stands in the tree; who prints it escapes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 CERTIFIED, RESIDUAL, UNKNOWN = "CERTIFIED", "RESIDUAL", "UNKNOWN"
@@ -31,6 +31,7 @@ KINDS: Mapping[str, str] = {
 RESIDUALS = (BREAKS, TEXT)  # what is not part of the move
 UNJUDGED = (NOT_READ, OPEN)  # what keeps a certificate from being given
 BASE, TARGET = "base", "target"
+_MOST_SUBJECTS = 3  # of one finding
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -164,7 +165,7 @@ class Findings:
             Finding(*what, tuple(sorted(places)), self._needs[what])
             for what, places in self._said.items()
         ]
-        found = _first_that_fits(found)
+        found = list(_with_one_cause(_first_that_fits(found)))
         found.sort(key=lambda f: (order.index(f.kind), f.subject, f.places, f.why))
         return Certificate(
             tuple(found),
@@ -174,6 +175,25 @@ class Findings:
             tuple(sorted(self.other_files)),
             self.relaid,
         )
+
+
+def _with_one_cause(found: list[Finding]) -> Iterator[Finding]:
+    """Make one of findings that say the same of the same places, of several entries mostly."""
+    alike: dict[Hashable, list[Finding]] = {}
+    for number, finding in enumerate(found):
+        told = finding.kind in (BREAKS, OPEN) and finding.places
+        key = (finding.kind, finding.why, finding.places) if told else number
+        alike.setdefault(key, []).append(finding)
+    for first, *others in alike.values():
+        subjects = sorted({first.subject, *(other.subject for other in others)})
+        if len(subjects) > _MOST_SUBJECTS:
+            left = len(subjects) - _MOST_SUBJECTS + 1
+            subjects = [*subjects[: _MOST_SUBJECTS - 1], f"{left} more"]
+        yield replace(first, subject=_and(subjects))
+
+
+def _and(words: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _first_that_fits(found: list[Finding]) -> list[Finding]:

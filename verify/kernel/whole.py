@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from posixpath import basename, dirname
 
 from verify.kernel.both import Both
-from verify.kernel.source import is_docstring
-from verify.kernel.tree import Tree
 
 
 def relocated(both: Both) -> dict[str, str]:
-    """Give the modules that moved with all that is in them, each with its new path.
+    """Give the modules that moved with what is in them, each with its new path.
 
-    All statements of the old file, imports left out, are in one new file, and nothing else is.
+    What is left of an old file's statements, imports aside, is in one new file, and nothing of
+    another file is there. What came or went on the way is less than that.
     """
-    goals: dict[str, set[str]] = defaultdict(set)
+    goals: dict[str, Counter[str]] = defaultdict(Counter)
     origins: dict[str, set[str]] = defaultdict(set)
     for target, base in both.pairing.base_of.items():
-        goals[base[0]].add(target[0])
-        origins[target[0]].add(base[0])
-    torn = {at[0] for at in both.pairing.gone if not _is_docstring(both, both.base, at)}
-    grown = {at[0] for at in both.pairing.new if not _is_docstring(both, both.target, at)}
+        if target not in both.pairing.copies:
+            goals[base[0]][target[0]] += 1
+            origins[target[0]].add(base[0])
+    gone = Counter(at[0] for at in both.pairing.gone)
+    come = Counter(at[0] for at in both.pairing.new)
     found = {}
-    for old, new in ((old, *there) for old, there in goals.items() if len(there) == 1):
-        if new not in both.base.files and old not in torn and new not in grown:
-            if origins[new] == {old}:
+    for old, there in goals.items():
+        (new, number), *others = there.items()
+        if not others and new not in both.base.files and origins[new] == {old}:
+            if gone[old] < number > come[new]:
                 found[old] = new
     found |= dict(_beside(both, found))
     return found
@@ -56,7 +57,3 @@ def _folders(moved: dict[str, str]) -> set[tuple[str, str]]:
     """Pair the folders whose modules went from one to the other under their names."""
     pairs = ((dirname(o), dirname(n)) for o, n in moved.items() if basename(o) == basename(n))
     return {(old, new) for old, new in pairs if old and new and old != new}
-
-
-def _is_docstring(both: Both, tree: Tree, at: tuple[str, int]) -> bool:
-    return at[1] == 0 and is_docstring(both.statement(tree, at).node)

@@ -57,7 +57,8 @@ def _findings(old: first.Certificate) -> Iterator[Finding]:
         kind = TEXT if last.kind in _TEXT else BREAKS
         whole = not any(item.text or item.lines for item in group)
         places = tuple(Place(r.path, r.line, r.side, r.lines) for r in group)
-        yield Finding(kind, last.path if whole else "", last.why, places)
+        why = "this statement was edited" if last.kind == "changed" else last.why
+        yield Finding(kind, last.path if whole else "", why, places)
     for item in old.derived:
         place = Place(item.destination, item.destination_line)
         yield Finding(EXPLAINED, item.symbol, _DERIVED, (place,))

@@ -225,8 +225,10 @@ def verdict_line(certificate: Certificate) -> str:
 
 def breaking(certificate: Certificate) -> str:
     """Count among what is to be read where a program would notice."""
-    number = len(certificate.of(BREAKS))
-    return f", {number:,} of them where behaviour differs" if number else ""
+    number, whole = len(certificate.of(BREAKS)), len(certificate.of(*RESIDUALS))
+    if not number:
+        return ""
+    return f", {f'{number:,} of them ' if number < whole else ''}where behaviour differs"
 
 
 def certificate_data(certificate: Certificate, texts: Texts) -> dict[str, Any]:

@@ -96,6 +96,14 @@ def test_text_where_behaviour_breaks_is_said_once_with_its_lines() -> None:
     assert {place.lines for place in found.findings[0].places} == {(2,)}
 
 
+def test_what_breaks_for_several_entries_is_one_finding() -> None:
+    found = Findings()
+    for entry in ("till", "main", "shop.a", "shop.b"):
+        found.say(BREAKS, entry, "print is called, with other values", Place("m.py", 1))
+    [finding] = found.certificate().findings
+    assert finding.subject == "main, shop.a and 2 more"
+
+
 def test_a_module_that_moved_whole_is_told_with_what_went_along() -> None:
     base = {
         "shop/__init__.py": "",

@@ -39,7 +39,7 @@ def test_every_item_becomes_a_finding_of_its_kind() -> None:
         (NOT_READ, "newer syntax", ["d.py:3 target"]),
         (BREAKS, "it imports itself", ["c.py:1 target"]),
         (OPEN, "`exec` runs code", ["e.py:4 target"]),
-        (TEXT, "this statement was changed", ["a.py:5 base", "a.py:6 target"]),
+        (TEXT, "this statement was edited", ["a.py:5 base", "a.py:6 target"]),
         (EXPLAINED, "__all__: it follows from the move", ["b.py:9 target"]),
         (OBSERVED, "a module is new", ["b.py:1 target"]),
         (OBSERVED, "a file that is no Python is new", ["x.sh:1 target"]),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 
 from verify.kernel.both import Both
 from verify.kernel.conserve import exported, symbol
@@ -57,6 +58,12 @@ class Edits:
             else:
                 places = self.both.edited(edit.base, edit.target)
                 self.both.found.say(TEXT, symbol(node), "this statement was edited", *places)
+                for tree, at in ((self.both.base, edit.base), (self.both.target, edit.target)):
+                    first = self.both.place(tree, at)
+                    named = replace(first, line=self.both.statement(tree, at).node.lineno)
+                    for place in places:
+                        if place.side == first.side:
+                            self.both.found.edited(place, first, named)
 
     def _explained(
         self, edit: Edit, node: ast.stmt, one: ast.AST | None, two: ast.AST | None

@@ -145,6 +145,7 @@ class Findings:
     relocated: set[tuple[str, str]] = field(default_factory=set)
     other_files: set[str] = field(default_factory=set)
     relaid: int = 0
+    _edited: dict[tuple[str, str, int], tuple[int, ...]] = field(default_factory=dict)
 
     def say(
         self,
@@ -158,6 +159,11 @@ class Findings:
         self._said.setdefault((kind, subject, why), {}).update(dict.fromkeys(places))
         self._needs[kind, subject, why] = needs
 
+    def edited(self, place: Place, *known: Place) -> None:
+        """Note where a statement was edited, by the places that others know it by."""
+        for at in known:
+            self._edited[at.path, at.side, at.line] = place.lines
+
     def certificate(self) -> Certificate:
         """Give the certificate, findings in the order of their kinds."""
         order = list(KINDS)
@@ -165,7 +171,7 @@ class Findings:
             Finding(*what, tuple(sorted(places)), self._needs[what])
             for what, places in self._said.items()
         ]
-        found = list(_with_one_cause(_first_that_fits(found)))
+        found = list(_with_one_cause([*_first_that_fits(found, self._edited)]))
         found.sort(key=lambda f: (order.index(f.kind), f.subject, f.places, f.why))
         return Certificate(
             tuple(found),
@@ -196,36 +202,33 @@ def _and(words: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
-def _first_that_fits(found: list[Finding]) -> list[Finding]:
-    """Leave out text that stands where behaviour breaks: that says it, and gets its lines."""
-    spans: dict[tuple[str, str, int], tuple[int, ...]] = {}
+def _first_that_fits(
+    found: list[Finding], edited: Mapping[tuple[str, str, int], tuple[int, ...]]
+) -> Iterator[Finding]:
+    """Leave out text that stands where behaviour breaks: that says it, and gets its places."""
+    lines = dict(edited)
+    texts: dict[tuple[str, str, tuple[int, ...]], list[int]] = {}
+    for number, finding in enumerate(found):
+        for place in finding.places if finding.kind == TEXT else ():
+            lines |= {(place.path, place.side, line): place.lines for line in place.lines}
+            texts.setdefault((place.path, place.side, place.lines), []).append(number)
+    told: set[int] = set()
     for finding in found:
-        if finding.kind == TEXT:
-            for place in finding.places:
-                spans |= dict.fromkeys(
-                    ((place.path, place.side, line) for line in place.lines), place.lines
-                )
-    told: set[tuple[str, str, tuple[int, ...]]] = set()
-    kept = []
-    for finding in found:
-        if finding.kind != BREAKS:
-            kept.append(finding)
-            continue
-        places = [_with_lines(place, spans) for place in finding.places]
-        told |= {(place.path, place.side, place.lines) for place in places if place.lines}
-        kept.append(replace(finding, places=tuple(dict.fromkeys(places))))
-    return [f for f in kept if f.kind != TEXT or not _is_told(f, told)]
+        if finding.kind == BREAKS:
+            places = [_with_lines(place, lines) for place in finding.places]
+            same = {n for p in places if p.lines for n in texts.get((p.path, p.side, p.lines), ())}
+            places += [place for number in same for place in found[number].places]
+            told |= same
+            yield replace(finding, places=tuple(sorted(set(places))))
+    for number, finding in enumerate(found):
+        if finding.kind != BREAKS and number not in told:
+            yield finding
 
 
-def _with_lines(place: Place, spans: Mapping[tuple[str, str, int], tuple[int, ...]]) -> Place:
-    lines = place.lines or spans.get((place.path, place.side, place.line), ())
-    return replace(place, lines=lines)
-
-
-def _is_told(finding: Finding, told: set[tuple[str, str, tuple[int, ...]]]) -> bool:
-    return bool(finding.places) and all(
-        (place.path, place.side, place.lines) in told for place in finding.places
-    )
+def _with_lines(place: Place, lines: Mapping[tuple[str, str, int], tuple[int, ...]]) -> Place:
+    """Give a place with the lines of the statement there, if that was edited."""
+    found = place.lines or lines.get((place.path, place.side, place.line), ())
+    return replace(place, line=found[0], lines=found) if found else place
 
 
 def _sorted(moves: Iterable[Moved]) -> tuple[Moved, ...]:

@@ -7,18 +7,20 @@ from collections.abc import Iterator
 from posixpath import basename, dirname
 
 from verify.kernel.both import Both
+from verify.kernel.source import is_docstring
 
 
 def relocated(both: Both) -> dict[str, str]:
     """Give the modules that moved with what is in them, each with its new path.
 
-    What is left of an old file's statements, imports aside, is in one new file, and nothing of
-    another file is there. What came or went on the way is less than that.
+    What is left of an old file's statements, imports and docstrings aside, is in one new file, and
+    nothing of another file is there. What came or went on the way is less than that.
     """
     goals: dict[str, Counter[str]] = defaultdict(Counter)
     origins: dict[str, set[str]] = defaultdict(set)
     for target, base in both.pairing.base_of.items():
-        if target not in both.pairing.copies:
+        text = is_docstring(both.statement(both.base, base).node)
+        if target not in both.pairing.copies and not text:
             goals[base[0]][target[0]] += 1
             origins[target[0]].add(base[0])
     gone = Counter(at[0] for at in both.pairing.gone)

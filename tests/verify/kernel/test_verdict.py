@@ -94,6 +94,13 @@ def test_text_where_behaviour_breaks_is_said_once_with_its_lines() -> None:
     found = judge({"a.py": "x = 1\nprint(x)\n"}, {"a.py": "x = 1\nprint(x, 2)\n"})
     assert [finding.kind for finding in found.findings] == [BREAKS]
     assert {place.lines for place in found.findings[0].places} == {(2,)}
+    body = "from decimal import Decimal\n\n\nclass Money:\n    cent = Decimal(1)\n"
+    found = judge({"a.py": body}, {"a.py": body.replace("1", "2")})
+    assert [finding.kind for finding in found.findings] == [BREAKS], explain(found)
+    assert {(place.side, place.line) for place in found.findings[0].places} == {
+        ("base", 5),
+        ("target", 5),
+    }
 
 
 def test_what_breaks_for_several_entries_is_one_finding() -> None:

@@ -52,9 +52,9 @@ class Judgement:
     """What one commit is. It depends on two trees and a plan alone, so that it can be kept.
 
     `unjudged`: a claim could not be judged at all. `symbols` and `modules` are what its plan
-    moves, `files` what it changes, `differs` the hunks that the plan does not explain,
-    `residuals` what is no move by the certificate, which takes so many `assumptions`; `lines` to
-    `strict` are the ancestry, with `derived` beside it.
+    moves, `files` what it changes, `accepted` how many findings it accepts, `differs` the hunks
+    that the plan does not explain, `residuals` what is no move by the certificate, which takes so
+    many `assumptions`; `lines` to `strict` are the ancestry, with `derived` beside it.
     """
 
     verdict: str
@@ -74,6 +74,7 @@ class Judgement:
     modules: int = 0
     derived: int = 0
     assumptions: int = 0
+    accepted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +231,7 @@ def _judge_claim(parent: GitTree, tree: GitTree, path: str) -> Judgement:
         lines=ancestry.lines,
         traced=ancestry.traced,
         strict=ancestry.strict,
+        accepted=len(outcome.accepted),
         modules=sum(item.files for item in outcome.relocated),
         derived=ancestry.derived,
     )

@@ -122,7 +122,7 @@ def words(link: Link) -> Iterator[str]:
     judgement = link.judgement
     yield f"{judgement.verdict}: {judgement.reason}"
     if link.plan and judgement.certificate:
-        yield f"{link.plan}: {counted(judgement.authored_lines, 'authored line')}"
+        yield f"{link.plan}: {authored_count(judgement)}"
         yield (
             f"{certificate_words(judgement)}: {counted(judgement.added_lines, 'added line')} and "
             f"{counted(judgement.removed_lines, 'removed line')} beside the move"
@@ -132,6 +132,14 @@ def words(link: Link) -> Iterator[str]:
             f"{judgement.traced}/{judgement.lines} lines traced past the move, "
             f"{judgement.strict} to the sources alone{beside(judgement.derived)}"
         )
+
+
+def authored_count(judgement: Judgement) -> str:
+    """Count what a plan has literally, and what it accepts."""
+    words = counted(judgement.authored_lines, "authored line")
+    return words + (
+        f", {counted(judgement.accepted, 'accepted finding')}" if judgement.accepted else ""
+    )
 
 
 def certificate_words(judgement: Judgement) -> str:

@@ -20,7 +20,12 @@ from verify.reports.apply import (
     formatters_section,
     notes_section,
 )
-from verify.reports.authored import authored_data, authored_section, authored_words
+from verify.reports.authored import (
+    accepted_section,
+    authored_data,
+    authored_section,
+    authored_words,
+)
 from verify.reports.blame import ancestry_data, ancestry_section, total
 from verify.reports.certify import (
     Texts,
@@ -243,6 +248,7 @@ def _rest(done: Review, found: Code) -> Iterator[Section]:
         outcome = done.replay.outcome
         yield callers_section(outcome)
         yield replace(authored_section(outcome), aside=True)
+        yield replace(accepted_section(outcome), aside=True)
         yield formatters_section(outcome)
         yield notes_section(outcome)
         yield _left_over(done.replay, done.certificate)

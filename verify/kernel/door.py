@@ -13,7 +13,7 @@ from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
 from verify.kernel.source import OpaqueError, decode, is_python
 from verify.kernel.tree import Parsed
-from verify.kernel.verdict import NOT_READ, OPEN, Certificate, Findings, Place
+from verify.kernel.verdict import BASE, NOT_READ, OPEN, TARGET, Certificate, Findings, Place
 
 Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
 # Calls of the machine within each other: a chain of a thousand imports. Before 3.11 each one takes
@@ -101,13 +101,14 @@ def _unread(
 ) -> Certificate | None:
     """Give a certificate that says which changed files cannot be read, if any cannot."""
     found, parsed = Findings(), Parsed()
-    for side in (ours, theirs):
+    for name, side in ((BASE, ours), (TARGET, theirs)):
         for path in sorted(python):
             if path in side:
                 try:
                     decode(side[path])
                     parsed.read(path, side[path])
                 except OpaqueError as error:
-                    found.say(NOT_READ, path, error.why, Place(path, error.line))
+                    place = Place(path, error.line, name)
+                    found.say(NOT_READ, path, error.why, place, needs=error.needs)
     certificate = found.certificate()
     return certificate if certificate.findings else None

@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from verify.kernel import conserve, files, judging, links
+from verify.kernel import conserve, files, judging, symlinks
 from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
 from verify.kernel.source import OpaqueError, decode, is_python
 from verify.kernel.tree import Parsed
-from verify.kernel.verdict import NOT_READ, OPEN, Certificate, Findings, Place
+from verify.kernel.verdict import BASE, NOT_READ, OPEN, TARGET, Certificate, Findings, Place
 
 Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
 # Calls of the machine within each other: a chain of a thousand imports. Before 3.11 each one takes
@@ -72,7 +72,7 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
         Comments(both).check()
         Imports(both).check()
         judging.judge(both)
-        links.check(both, _links(base, target, rest))
+        symlinks.check(both, _links(base, target, rest))
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
     except RecursionError:
         found = both.found if both is not None else Findings()
@@ -101,13 +101,14 @@ def _unread(
 ) -> Certificate | None:
     """Give a certificate that says which changed files cannot be read, if any cannot."""
     found, parsed = Findings(), Parsed()
-    for side in (ours, theirs):
+    for name, side in ((BASE, ours), (TARGET, theirs)):
         for path in sorted(python):
             if path in side:
                 try:
                     decode(side[path])
                     parsed.read(path, side[path])
                 except OpaqueError as error:
-                    found.say(NOT_READ, path, error.why, Place(path, error.line))
+                    place = Place(path, error.line, name)
+                    found.say(NOT_READ, path, error.why, place, needs=error.needs)
     certificate = found.certificate()
     return certificate if certificate.findings else None

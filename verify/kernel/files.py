@@ -13,7 +13,8 @@ from verify.kernel.entries import became, is_script
 from verify.kernel.pairing import At
 from verify.kernel.settings import is_settings
 from verify.kernel.source import stored
-from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TEXT, Place
+from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Place
+from verify.kernel.whole import along, relocated
 
 _PATH = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*[.:]\s*(\w+)")
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
@@ -21,8 +22,15 @@ LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 
 def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> None:
     """Report what changed of files as such. `modes` are those of the files that differ."""
+    moved = relocated(both)
+    both.found.relocated.update(moved.items())
+    went = dict(along(both, moved))
     for path, (old, new) in sorted(modes.items()):
-        _mode(both, path, old, new)
+        if path in went and modes[went[path]] == (None, old):
+            why = f"{path} went along with its package"
+            both.found.say(OBSERVED, went[path], why, Place(went[path], 1))
+        elif path not in went.values():
+            _mode(both, path, old, new)
     gone = sorted(both.base.files.keys() - both.target.files.keys())
     come = sorted(both.target.files.keys() - both.base.files.keys())
     for path in gone:
@@ -48,7 +56,10 @@ def _mode(both: Both, path: str, old: int | None, new: int | None) -> None:
     elif old and new and old != new:
         both.found.say(OBSERVED, path, f"its mode {old:o} became {new:o}", Place(path, 1))
     elif path not in both.changed:
-        both.found.say(OBSERVED, path, "a file that is not Python changed", Place(path, 1))
+        state = "is new" if old is None else "is gone" if new is None else "changed"
+        side = BASE if new is None else TARGET
+        both.found.say(OBSERVED, path, f"a file that is no Python {state}", Place(path, 1, side))
+        both.found.other_files.add(path)
 
 
 def _gone(both: Both, path: str) -> None:

@@ -19,6 +19,7 @@ from verify.kernel.effects import STANDARD
 from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
+from verify.kernel.whole import relocated
 from verify.kernel.words import words
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -61,7 +62,7 @@ class Imports:
             for base, _ in both.pairing.moved()
             for name in stored(both.statement(both.base, base).node)
         }
-
+        self._came = {new: old for old, new in relocated(both).items()}
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
         self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
         self._tops = {
@@ -114,7 +115,7 @@ class Imports:
             seen[row] += 1
             if seen[row] <= known[row]:
                 continue
-            place = Place(path, line, TARGET)
+            place = Place(path, line, TARGET, (line,))
             why = self._unneeded(row, path, here, before) or self._unknown(row)
             if seen[row] > 1 or (row.plain in plain and row.name not in self._left_of(path)):
                 why = why or "stands twice, or under another guard"
@@ -128,8 +129,8 @@ class Imports:
                 self._say(EXPLAINED, row, "code here needs this import", place)
 
     def _before(self, path: str) -> set[str]:
-        """Give the names that a file had, or the module that a package was."""
-        for old in (path, path.replace("/__init__.py", ".py")):
+        """Give the names that a file had, or the module that it was."""
+        for old in (path, path.replace("/__init__.py", ".py"), self._came.get(path, "")):
             if old in self.both.base.files:
                 body = self.both.base.source(old).tree.body
                 return {name for node in body for name in stored(node)}
@@ -209,7 +210,7 @@ class Imports:
                 continue
             if row.plain in plain:
                 continue  # told where it stands now
-            place = Place(path, line, BASE)
+            place = Place(path, line, BASE, (line,))
             if row.name in left and (row.name not in here or row.name in names):
                 self._say(EXPLAINED, row, "what needed this import has left", place)
             elif row.name in names:

@@ -239,7 +239,7 @@ class Expressions(Calls):
         paths = isinstance(one, Product) and one.maker == "pathlib.Path"
         if paths and isinstance(node.op, ast.Div) and not self.acts(two):
             arguments = ("/", key(one), key(two))
-            return Product("pathlib.Path", arguments, self.make(), {}, immutable=True)
+            return Product("pathlib.Path", arguments, self.make(), self.space(), immutable=True)
         return self.operate(type(node.op).__name__, one, two)
 
     def _concatenated(self, one: Value, two: Value) -> Value:
@@ -352,6 +352,7 @@ class Expressions(Calls):
             self.changes[identity(owner)].add(self.site)
         if isinstance(owner, Outside) and owner.name in ("os.environ", "sys.argv"):
             self.sees["outside", owner.name].add(self.site)
+            self.frame.reads |= {owner.name}
             version = key(self.versions.get(owner.name, NONE))
             return Unknown(("item", owner.name, key(name), version))
         return self.operate("item", owner, name)
@@ -386,6 +387,8 @@ class Expressions(Calls):
         wanted = name.value if isinstance(name, Constant) else None
         if isinstance(name, Constant) and name.own:
             wanted = self.here() or wanted
+        if not (isinstance(name, Constant) and name.own):
+            self.stain()  # whatever else was imported is seen
         if isinstance(wanted, str) and wanted in self.modules:
             return self.as_value(self.modules[wanted])
         return None

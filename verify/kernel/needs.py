@@ -236,7 +236,7 @@ class Imports:
         known = Counter(row for row, _ in rows(self.both.target, after))
         plain = {row.plain for row in known}
         names = {row.name for row in known}
-        here, before = used(after), used(source)
+        here, before = used(after, prose=False), used(source, prose=False)
         left = self._left(source)
         own = {n for s in after.statements if not s.imports_only for n in stored(s.node)}
         for row, line in rows(self.both.base, source):
@@ -413,15 +413,18 @@ def free(source: Source) -> set[str]:
 
 
 def texts(source: Source) -> Iterator[str]:
-    """List the texts of a file in which names may be read."""
+    """List the texts of a file that may be annotations or names."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if len(node.value) < 1 << 12:
+            if len(node.value) < 1 << 12 and _expression(node.value):
                 yield node.value
 
 
-def used(source: Source) -> set[str]:
-    """Give the words of a file that may be uses of names: all but those in its imports."""
+def used(source: Source, *, prose: bool = True) -> set[str]:
+    """Give the words of a file that may be uses of names: all but those in its imports.
+
+    `prose` tells whether texts count that are no expression, as those that a linter reads.
+    """
     found: set[str] = set()
     todo: list[ast.AST] = [node for node in source.tree.body if not _is_all(node)]
     while todo:
@@ -430,6 +433,15 @@ def used(source: Source) -> set[str]:
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if len(node.value) < 1 << 12:
+            if len(node.value) < 1 << 12 and (prose or _expression(node.value)):
                 found |= set(_WORD.findall(node.value))
     return found
+
+
+def _expression(text: str) -> bool:
+    """Tell whether a text may be an annotation or a name."""
+    try:
+        ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True

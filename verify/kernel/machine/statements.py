@@ -12,7 +12,7 @@ from verify.kernel.machine.expressions import Expressions, builtin_error
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.scopes import binds, parameters
-from verify.kernel.machine.state import Raised
+from verify.kernel.machine.state import MOST_STEPS, Raised
 from verify.kernel.machine.values import (
     NONE,
     Class,
@@ -64,6 +64,18 @@ class Machine(Expressions):
         super().__init__(tree, sites, folders)
         self.definitions: dict[Made, Definition] = {}
         self.guards: dict[tuple[str, int], ast.expr] = {}  # conditions that act
+
+    # --- modules ---
+
+    def run_module(self, module: Module) -> None:
+        """Run a module's statements; one that a body imports is no part of that body."""
+        kept = self.probing, self.reads, self.reader, self.inner, self.most_steps
+        self.probing, self.reads, self.reader, self.inner = False, None, None, None
+        self.most_steps = MOST_STEPS
+        try:
+            super().run_module(module)
+        finally:
+            self.probing, self.reads, self.reader, self.inner, self.most_steps = kept
 
     # --- blocks ---
 

@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from verify.kernel import doctests
+from verify.kernel.effects import PATCHING
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
+from verify.kernel.machine.patches import is_patch_name, stands_for_patch
 from verify.kernel.machine.scopes import INNER, binds, own_names, parameters
 from verify.kernel.machine.state import MOST_STEPS, Event, Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
@@ -48,6 +50,7 @@ class Reference:
     parts: tuple[str, ...]
     line: int
     note: bool  # in an annotation
+    patched_by: tuple[str, ...] = ()  # the call that may replace a name of it; `""` is a local
 
 
 @dataclass(slots=True)
@@ -97,9 +100,11 @@ def _collect(
     if note and isinstance(node, ast.Constant) and isinstance(node.value, str):
         _collect_text(node, hidden, found)
         return
-    if isinstance(node, ast.Call) and _names_logger(node):
-        _collect(node.func, hidden, found, note=note)
-        return
+    if isinstance(node, ast.Call):
+        if _names_logger(node):
+            _collect(node.func, hidden, found, note=note)
+            return
+        node = _patching(node, hidden, found, note=note)
     inner = _inside(node, hidden, top=top)
     of = node.name if isinstance(node, ast.ClassDef) else of
     for name, value in ast.iter_fields(node):
@@ -110,6 +115,21 @@ def _collect(
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 _collect(child, hidden if outer else inner, found, note=within, of=of)
+
+
+def _patching(
+    node: ast.Call, hidden: frozenset[str], found: list[Reference], *, note: bool
+) -> ast.Call:
+    """Collect the module whose name a call may replace. Gives what is left of the call."""
+    function = _chain(node.func)
+    owner = _chain(node.args[0]) if node.args else None
+    if function is None or owner is None or function[1][-1] not in PATCHING:
+        return node
+    if owner[0].id in hidden or (len(function[1]) == 1 and function[0].id in hidden):
+        return node
+    by = ("", *function[1]) if function[0].id in hidden else function[1]
+    found.append(Reference(owner[1], node.lineno, note, by))
+    return ast.copy_location(ast.Call(node.func, node.args[1:], node.keywords), node)
 
 
 def _collect_text(node: ast.Constant, hidden: frozenset[str], found: list[Reference]) -> None:
@@ -253,6 +273,8 @@ def global_names(node: ast.AST) -> frozenset[str]:
     )
 
 
+_SETTING = ("builtins.setattr", "builtins.delattr")
+
 # Values through which no module of the tree can be reached.
 _WITHOUT_MODULES = (Outside, Constant, Class, Unknown)
 
@@ -287,8 +309,27 @@ class Bodies:
                 if reference.parts not in known:
                     known[reference.parts] = self._meaning(reference.parts, scope)
                 found.append((reference, known[reference.parts]))
+                if reference.patched_by and self._replaces(reference, scope):
+                    found[-1] = reference, ("module whose names are replaced",)
         self.machine.reads = None
         return found
+
+    def _replaces(self, reference: Reference, scope: Scope) -> bool:
+        """Tell whether a call replaces a name of a module: who reads that is judged elsewhere."""
+        machine, by = self.machine, reference.patched_by
+        try:
+            for parts in (reference.parts, by):
+                if not parts[0]:
+                    return is_patch_name(".".join(parts)) or parts[1] in ("m", "mp")
+                value = machine.look_up(parts[0], scope)
+                for part in parts[1:]:
+                    value = machine.attribute(value, part)
+                if parts is reference.parts and not isinstance(value, ModuleValue):
+                    return False
+        except Raised:
+            return False
+        plain = isinstance(value, Outside) and value.name in _SETTING
+        return plain or stands_for_patch(machine.pick(value))
 
     def _with_imports(self, made: Function | Class) -> Scope:
         """Give the scope of a body in which its own imports were done."""

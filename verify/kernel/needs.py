@@ -20,6 +20,7 @@ from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,4 +319,6 @@ def used(source: Source) -> set[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if len(node.value) < 1 << 12:
                 found |= set(_WORD.findall(node.value))
+    for text in _TYPE_COMMENT.findall(source.text) if "type:" in source.text else ():
+        found |= set(_WORD.findall(text))
     return found

@@ -60,6 +60,8 @@ class Calls(Objects):
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
             "importlib.import_module": self._import_module,
             "builtins.__import__": self._import_module,
+            "typing.cast": self._cast,
+            "typing_extensions.cast": self._cast,
             "pydoc.locate": self._locate,
             "pkgutil.resolve_name": self._locate,
             "importlib.reload": self._reload,
@@ -521,8 +523,17 @@ class Calls(Objects):
         if owner == "os.environ" and last in effects.CHANGING:
             self.outside_changed(owner, (last, told(given, named)))
             return Unknown((name, told(given, named)))
+        if name in effects.LOGGERS:
+            return self._logger(name, given, named)
         special = self._outside.get(name)
         return special(given, named) if special is not None else None
+
+    def _logger(self, name: str, given: list[Value], named: Named) -> Value | None:
+        """Give the logger of a name, which may be put together from the module's own."""
+        if any(map(self.acts, (*given, *named.values()))):
+            return None
+        arguments = unnamed(told(given, named))
+        return Product(name, arguments, self.make(), {}, None, immutable=True)
 
     def outside_changed(self, name: str, how: Hashable) -> None:
         """Note that the tree changes outside state, so that later readings differ."""
@@ -539,10 +550,6 @@ class Calls(Objects):
 
     def _product(self, name: str, given: list[Value], named: Named) -> Value:
         arguments = told(given, named)
-        if name in effects.LOGGERS and any(isinstance(v, Constant) and v.own for v in given):
-            arguments = ("own name",)
-        if name == "unittest.mock.patch" and given:
-            arguments = _target(self.pick(given[0])), told(given[1:], named)
         if name in effects.QUESTIONS or (
             name in _PLAIN and name not in ("builtins.property", "builtins.staticmethod")
         ):
@@ -550,11 +557,15 @@ class Calls(Objects):
         for value in (*given, *named.values()):
             self.handed(value)
         wraps = self.pick(given[0]) if given else None
-        immutable = name in effects.PURE or effects.is_mark(name) or name == "logging.getLogger"
+        immutable = name in effects.PURE or effects.is_mark(name)
         inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
         return Product(name, arguments, self.make(), {}, inner, immutable)
 
     # --- calls that the machine understands ---
+
+    def _cast(self, given: list[Value], named: Named) -> Value | None:
+        """Give what is cast: the type, as a text or not, is only evaluated."""
+        return given[1] if len(given) == 2 and not named else named.get("val")
 
     def _import_module(self, given: list[Value], named: Named) -> Value | None:
         first = self.pick(given[0]) if given else None
@@ -807,11 +818,13 @@ def told(given: Sequence[Value], named: Named) -> Key:
     return tuple(map(key, given)), words
 
 
-def _target(value: Value) -> Key:
-    """Give a patch's target by its last name: who reads it is compared elsewhere."""
-    if isinstance(value, Constant) and isinstance(value.value, str):
-        return value.value.rpartition(".")[2]
-    return key(value)
+def unnamed(told_key: Key) -> Key:
+    """Take the names of the modules that use their own name out of a key."""
+    if not isinstance(told_key, tuple):
+        return told_key
+    if len(told_key) == 2 and told_key[0] == "own name":
+        return ("own name",)
+    return tuple(map(unnamed, told_key))
 
 
 def literal(value: Value) -> object:

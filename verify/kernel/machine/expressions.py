@@ -7,8 +7,9 @@ import operator
 from collections.abc import Callable, Sequence
 
 from verify.kernel import effects
-from verify.kernel.machine.calls import MOST_ITEMS, Calls, literal
+from verify.kernel.machine.calls import MOST_ITEMS, literal
 from verify.kernel.machine.objects import identity
+from verify.kernel.machine.patches import Patches
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
     NONE,
@@ -20,7 +21,6 @@ from verify.kernel.machine.values import (
     Function,
     Instance,
     Key,
-    Module,
     ModuleValue,
     Names,
     Outside,
@@ -59,7 +59,7 @@ _HELD = (Function, Class, ModuleValue, Bound, Outside)
 _IDENTITY = (ast.Is, ast.IsNot)
 
 
-class Expressions(Calls):
+class Expressions(Patches):
     """The part of the machine that evaluates."""
 
     def value(self, node: ast.expr, scope: Scope) -> Value:
@@ -399,22 +399,9 @@ class Expressions(Calls):
                     named[str(literal(one))] = two
             else:
                 named["**"] = self.operate("unpack", value)
-        if given and _last(self.pick(function)) in effects.PATCHING:
-            self._patched([self.pick(value) for value in given])
+        if given:
+            given = self.patch(self.pick(function), given, named)
         return self.call(function, given, named)
-
-    def _patched(self, given: list[Value]) -> None:
-        """Note the module's name that a patch replaces: by its path, or of a module."""
-        first, second = given[0], given[1] if len(given) > 1 else NONE
-        if isinstance(first, ModuleValue) and isinstance(second, Constant):
-            self.note_write(first.module, str(second.value))
-        elif isinstance(first, Constant) and isinstance(first.value, str):
-            parts = first.value.split(".")
-            for index in range(len(parts) - 1, 0, -1):
-                known = self.modules.get(".".join(parts[:index]))
-                if isinstance(known, Module):
-                    self.note_write(known, parts[index])
-                    break
 
     # --- comprehensions ---
 
@@ -423,8 +410,9 @@ class Expressions(Calls):
         value = self.pick(value)
         if isinstance(value, Collection):
             self.observe_object(value)
-            most = MOST_TURNS_READ if self.probing else MOST_ITEMS
-            return list(value.names if value.kind == "dict" else value.items)[:most]
+            held = list(value.names if value.kind == "dict" else value.items)
+            few = self.probing and not any(isinstance(item, ModuleValue) for item in held)
+            return held[: MOST_TURNS_READ if few else MOST_ITEMS]
         if isinstance(value, Constant) and isinstance(value.value, str):
             return [Constant(letter) for letter in value.value[:MOST_ITEMS]]
         return [self.operate("iterate", value)]
@@ -492,19 +480,6 @@ def _unpacked(value: Value) -> bool:
     """Tell whether an argument stands for any number of them."""
     how = value.how if isinstance(value, Unknown) else ()
     return isinstance(how, tuple) and how[:1] == ("unpack",)
-
-
-def _last(function: Value) -> str:
-    """Give the last name of what is called, whatever it is."""
-    if isinstance(function, Bound):
-        function = function.method
-    if isinstance(function, Outside):
-        return function.name.rpartition(".")[2]
-    if isinstance(function, Product):
-        return function.maker.rpartition(".")[2]
-    how = function.how if isinstance(function, Unknown) else ()
-    last = how[-1] if isinstance(how, tuple) and how else ""
-    return last if isinstance(last, str) else ""
 
 
 def _small(one: object, two: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
 
 from verify.kernel import effects
@@ -92,7 +92,7 @@ class Objects(Imports):
         if isinstance(value, Collection):
             inner = value.items[:200] if depth < 4 else ()
             return any(self.acts(item, depth + 1) for item in inner)
-        return isinstance(value, Unknown)
+        return isinstance(value, Unknown) and not is_text(value.how)
 
     # --- reading ---
 
@@ -269,6 +269,19 @@ def assigned(node: ast.ClassDef) -> frozenset[str]:
         elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             found.add(inner.value)  # `setattr`, `__slots__`
     return frozenset(found)
+
+
+def is_text(how: Hashable) -> bool:
+    """Tell whether an unknown value is a text that was put together from plain ones."""
+    if not isinstance(how, tuple) or not how:
+        return False
+    head = how[0]
+    if head in ("own name", "str", "int", "float", "bool", "NoneType"):
+        return True
+    inner = how[1:]
+    if head in ("unknown", "Add", "Mod"):
+        return all(map(is_text, inner))
+    return head in ("text", "format")
 
 
 def made_by(value: Value) -> tuple[object, int]:

@@ -11,6 +11,7 @@ from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.expressions import Expressions, builtin_error
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import identity
+from verify.kernel.machine.patches import Replaced
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import MOST_STEPS, Raised
 from verify.kernel.machine.values import (
@@ -20,6 +21,7 @@ from verify.kernel.machine.values import (
     Constant,
     Function,
     Instance,
+    Key,
     Made,
     Module,
     ModuleValue,
@@ -201,8 +203,8 @@ class Machine(Expressions):
         if node.value:
             self.assign(node.target, self.value(node.value, scope), scope)
         if scope.kind == "class" and isinstance(node.target, ast.Name):
-            note = Constant(ast.dump(node.annotation))
-            self.put(scope.names, f"(annotation {node.target.id})", note)
+            # What the annotation means is compared among the references of the class.
+            self.put(scope.names, f"(annotation {node.target.id})", NONE)
 
     def _do_augassign(self, node: ast.AugAssign, scope: Scope) -> None:
         one = self.pick(self.value(_loaded(node.target), scope))
@@ -312,7 +314,7 @@ class Machine(Expressions):
         self.block(node.orelse, scope)
 
     def _do_with(self, node: ast.With, scope: Scope) -> None:
-        patches: list[tuple[Module, str, Value]] = []
+        patches: list[Replaced] = []
         for item in node.items:
             manager = self.pick(self.value(item.context_expr, scope))
             entered = self._enter(manager, item, scope, patches)
@@ -331,7 +333,7 @@ class Machine(Expressions):
         manager: Value,
         item: ast.withitem,
         scope: Scope,
-        patches: list[tuple[Module, str, Value]],
+        patches: list[Replaced],
     ) -> Value:
         if isinstance(manager, Product):
             if manager.maker == "contextlib.nullcontext":
@@ -339,7 +341,7 @@ class Machine(Expressions):
                 given = isinstance(call, ast.Call) and call.args
                 return self.value(call.args[0], scope) if given else NONE  # type: ignore[attr-defined]
             if manager.maker.startswith("unittest.mock.patch"):
-                return self._patch(manager, item, scope, patches)
+                return self.enter_patch(manager, item.context_expr, scope, patches)
             return Unknown(("entered", key(manager)))
         if isinstance(manager, Instance):
             method = self.in_class(manager.of, "__enter__")
@@ -347,34 +349,6 @@ class Machine(Expressions):
                 return self.call(method, [manager], {})
         self.event("with", key(manager))
         return Unknown(("entered", key(manager)))
-
-    def _patch(
-        self,
-        manager: Product,
-        item: ast.withitem,
-        scope: Scope,
-        patches: list[tuple[Module, str, Value]],
-    ) -> Value:
-        call = item.context_expr
-        if not isinstance(call, ast.Call) or not call.args:
-            return Unknown(("entered", key(manager)))
-        first = self.pick(self.value(call.args[0], scope))
-        value: Value = Unknown(("patched", key(manager)))
-        name = ""
-        if isinstance(first, Constant) and isinstance(first.value, str):
-            whose, _, name = first.value.rpartition(".")
-            owner = self.load(whose) if whose else first
-            rest = call.args[1:]
-        else:
-            second = self.pick(self.value(call.args[1], scope)) if len(call.args) > 1 else NONE
-            name, owner, rest = str(getattr(second, "value", "")), first, call.args[2:]
-        if rest:
-            value = self.value(rest[0], scope)
-        if isinstance(owner, ModuleValue) and name:
-            before = self.attribute(owner, name)
-            self.write(owner.module, name, value)
-            patches.append((owner.module, name, before))
-        return value
 
     # --- exceptions ---
 
@@ -506,7 +480,7 @@ class Machine(Expressions):
             notes = [arg.annotation for arg in parameters(node) if arg.annotation is not None]
             if node.returns:
                 notes.append(node.returns)
-            parts += [key(self.value(note, scope)) for note in notes]
+            parts += [_without_texts(key(self.value(note, scope))) for note in notes]
         value: Value = made
         for decorator in reversed(decorators):
             value = self.call(decorator, [value], {})
@@ -578,6 +552,13 @@ class Machine(Expressions):
             "builtins.type",
             "typing.NewType",
         )
+
+
+def _without_texts(note: Key) -> Key:
+    """Give what an annotation is made of; what its texts name is compared as references are."""
+    if not isinstance(note, tuple):
+        return note
+    return ("str",) if note[:1] == ("str",) else tuple(map(_without_texts, note))
 
 
 class _Given(ast.expr):

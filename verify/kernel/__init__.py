@@ -23,6 +23,7 @@ runs      runs of one entry on both sides
 settings  settings that tools read, pytest's among them
 source    a file as statements, and the comments that stand at each
 spelled   where a name leads by what stands in the files
+standing  who asks where something stands
 strings   names that stand in texts
 tests     tests: which are collected, and what pytest brings to each
 traces    two runs compared: events, bindings, how they end

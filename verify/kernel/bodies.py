@@ -18,6 +18,7 @@ from verify.kernel import doctests
 from verify.kernel.effects import PATCHING
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
+from verify.kernel.machine.frames import asks
 from verify.kernel.machine.patches import is_patch_name, stands_for_patch
 from verify.kernel.machine.scopes import INNER, binds, own_names, parameters
 from verify.kernel.machine.state import MOST_STEPS, Event, Raised, TooMuchError
@@ -257,7 +258,7 @@ _REACHING = words(
 @lru_cache(maxsize=1 << 15)
 def reaches(node: ast.AST) -> bool:
     """Tell whether a body imports, writes to its module, or may reach others by a lookup."""
-    return any(
+    return bool(asks(node)) or any(
         isinstance(inner, (*IMPORTS, ast.Global))
         or getattr(inner, "id", "") in _REACHING
         or getattr(inner, "attr", "") in _REACHING
@@ -284,12 +285,19 @@ class Bodies:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self._asking: set[Hashable] | None = None  # functions that ask where something stands
         self._modules = False  # whether what was resolved last goes through a module of the tree
 
-    def goes_through_modules(self, made: Function | Class, owner: Class | None) -> bool:
-        """Tell whether a body uses modules of the tree as values, so that it has to be run."""
+    def has_to_run(self, made: Function | Class, owner: Class | None) -> bool:
+        """Tell whether a body uses modules of the tree as values, or asks where something stands.
+
+        Whoever calls a function that asks is run with it, for what it is given.
+        """
         self._modules = False
-        self.resolve(made, set())
+        found = self.resolve(made, set())
+        asking = self._who_asks()
+        if asking and any(isinstance(means, tuple) and means[0] in asking for _, means in found):
+            return True
         if owner is not None and not self._modules:
             start = self.machine.in_class(owner, "__init__")
             held = owner.attributes.values()
@@ -297,6 +305,13 @@ class Bodies:
             if isinstance(start, Function) and start is not made and not self._modules:
                 self.resolve(start, set())
         return self._modules
+
+    def _who_asks(self) -> set[Hashable]:
+        """Name the functions that ask where something stands."""
+        if self._asking is None:
+            every = self.machine.definitions.values()
+            self._asking = {key(d.value) for d in every if asks(d.value.node)}
+        return self._asking
 
     def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""

@@ -20,6 +20,7 @@ from verify.kernel.machine.values import Class, Function, Made, Product, key
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.source import DEFINITIONS
+from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains
 from verify.kernel.tree import search_path
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
@@ -52,6 +53,7 @@ class Judge:
         self.copies = Copies(both)
         self.observed = Observed(both)
         self.edits = Edits(both)
+        self.standing = Standing(both)
         self._probes: set[tuple[Made, int]] = set()
         self._covered: set[str] = set()  # modules that another entry loads as if they started
         self.evaluated = False  # whether somebody who reaches the change evaluates annotations
@@ -79,6 +81,7 @@ class Judge:
         self.lookups.report()
         self.observed.report()
         self.edits.report()
+        self.standing.report()
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
@@ -115,6 +118,7 @@ class Judge:
         self.lookups.note(one.machine, two.machine)
         self.observed.note(one.machine, two.machine)
         self.edits.note(one.machine, two.machine)
+        self.standing.note(one.machine, two.machine)
 
     def _bodies(self, one: Run, two: Run) -> None:
         ours, theirs = Bodies(one.machine), Bodies(two.machine)
@@ -151,7 +155,7 @@ class Judge:
         if {a.scope.module.path, b.scope.module.path} & self.both.changed or reaches(a.node):
             return True
         return any(
-            bodies.goes_through_modules(made, owner)
+            bodies.has_to_run(made, owner)
             for bodies, made, owner in ((ours, a, owners[0]), (theirs, b, owners[1]))
         )
 

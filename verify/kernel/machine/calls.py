@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
 
 from verify.kernel import effects
+from verify.kernel.machine.frames import asks
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import Objects, identity
 from verify.kernel.machine.scopes import binds, parameters
@@ -265,7 +266,9 @@ class Calls(Objects):
         """Tell whether a function can neither reach a change nor is handed a module."""
         if self.near is None or function.scope.module.path in self.near:
             return False
-        return not any(isinstance(self.pick(v), (ModuleValue, Names, Function)) for v in given)
+        if any(isinstance(self.pick(v), (ModuleValue, Names, Function)) for v in given):
+            return False
+        return not asks(function.node)
 
     def arguments(self, function: Function, given: list[Value], named: Named) -> Named:
         """Bind a function's parameters."""
@@ -495,6 +498,7 @@ class Calls(Objects):
 
     def call_outside(self, name: str, given: list[Value], named: Named) -> Value:
         """Call something outside, by the lists."""
+        self.ask_call(name, given, named)
         found = self._understood(name, given, named)
         if found is not None:
             return found

@@ -411,7 +411,7 @@ class Expressions(Patches):
         if isinstance(value, Collection):
             self.observe_object(value)
             held = list(value.names if value.kind == "dict" else value.items)
-            few = self.probing and not any(isinstance(item, ModuleValue) for item in held)
+            few = self.probing and not any(isinstance(item, _HELD) for item in held)
             return held[: MOST_TURNS_READ if few else MOST_ITEMS]
         if isinstance(value, Constant) and isinstance(value.value, str):
             return [Constant(letter) for letter in value.value[:MOST_ITEMS]]

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterator
 from functools import lru_cache
 
 from verify.kernel import effects
-from verify.kernel.machine.imports import Imports, home
+from verify.kernel.machine.frames import ASKED, Frames
+from verify.kernel.machine.imports import home
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
     UNBOUND,
@@ -35,7 +36,7 @@ _QUIET = words(
 )
 
 
-class Objects(Imports):
+class Objects(Frames):
     """The part of the machine that knows attributes."""
 
     # --- classes ---
@@ -99,6 +100,8 @@ class Objects(Imports):
     def attribute(self, owner: Value, name: str, default: Value | None = None) -> Value:
         """Give an attribute of anything; `default` is what `getattr` was given."""
         owner = self.pick(owner)
+        if name in ASKED:
+            self.ask_attribute(owner, name)
         if isinstance(owner, ModuleValue):
             return self._of_module(owner.module, name, default)
         if isinstance(owner, Outside):

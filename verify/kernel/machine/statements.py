@@ -193,7 +193,10 @@ class Machine(Expressions):
         self.outside_changed(owner.name, ("item", key(name), key(value)))
 
     def _do_assign(self, node: ast.Assign, scope: Scope) -> None:
+        asked = dict(self.asked) if _hands_on(node) else None
         value = self.value(node.value, scope)
+        if asked is not None:
+            self.asked = asked
         for target in node.targets:
             self.assign(target, value, scope)
 
@@ -552,6 +555,16 @@ class Machine(Expressions):
             "builtins.type",
             "typing.NewType",
         )
+
+
+def _hands_on(node: ast.Assign) -> bool:
+    """Tell whether `f.__module__` is given to another function, which asks nothing."""
+    target = node.targets[0]
+    return (
+        isinstance(target, ast.Attribute)
+        and isinstance(node.value, ast.Attribute)
+        and target.attr == node.value.attr == "__module__"
+    )
 
 
 def _without_texts(note: Key) -> Key:

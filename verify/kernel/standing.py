@@ -1,0 +1,99 @@
+"""Code that asks where something stands, which is what a move changes.
+
+`__module__`, the file, the source or the frame of what moved is another than before. A machine
+notes who asks for them, and of what; what did not move has them as it had.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+
+from verify.kernel.both import Both
+from verify.kernel.conserve import symbol
+from verify.kernel.machine import Machine
+from verify.kernel.machine.frames import asks
+from verify.kernel.machine.values import Class, Function, Product
+from verify.kernel.pairing import At
+from verify.kernel.verdict import OPEN, Place
+from verify.kernel.words import words
+
+_SAME_FILE = words("abspath realpath normpath fspath str Path PurePath resolve absolute")
+_FOLDER = words("dirname parent parents with_name")
+
+
+class Standing:
+    """Collects who asks where what moved stands."""
+
+    def __init__(self, both: Both) -> None:
+        self.both = both
+        self._moved = dict(both.pairing.moved())
+        self._left = {both.name(at[0]) for pair in self._moved.items() for at in pair}
+        self._said: dict[tuple[str, str], dict[Place, None]] = {}
+
+    def note(self, *machines: Machine) -> None:
+        """Collect what runs have asked for."""
+        for machine in machines:
+            for what, whose, path, line in machine.asked:
+                title = self._title(whose)
+                if title:
+                    self._say(what, title, Place(path, line, machine.tree.side))
+            self._inherited(machine)
+
+    def report(self) -> None:
+        """Report who asks."""
+        for target in self._moved.values():
+            self._file(target)
+        for (what, title), places in self._said.items():
+            why = f"this asks for {what}, which is another after the move"
+            self.both.found.say(OPEN, title, why, *places)
+
+    def _say(self, what: str, title: str, place: Place) -> None:
+        self._said.setdefault((what, title), {})[place] = None
+
+    def _title(self, whose: Hashable) -> str:
+        """Give the name of a definition, statement or module, if it is no longer what it was."""
+        if isinstance(whose, str):
+            return whose if whose in self._left else ""
+        while isinstance(whose, tuple) and whose and whose not in self._moved:
+            whose = whose[1] if whose[0] == "definition" else whose[0]
+        if whose in self._moved:
+            return symbol(self.both.statement(self.both.base, whose).node)
+        return ""
+
+    def _inherited(self, machine: Machine) -> None:
+        """A class that moved has methods of classes that may ask their object for its module."""
+        for definition in machine.definitions.values():
+            title = isinstance(definition.value, Class) and self._title(definition.value.name)
+            for of in machine.above(definition.value) if title else ():
+                for held in of.attributes.values():
+                    method = held.wraps if isinstance(held, Product) else held
+                    if isinstance(method, Function) and asks(method.node) & {"__module__"}:
+                        place = Place(
+                            method.scope.module.path, method.node.lineno, machine.tree.side
+                        )
+                        self._say("the `__module__` of its object", str(title), place)
+
+    def _file(self, at: At) -> None:
+        """Moved code that reads the path of its file, and more of it than the folder."""
+        node = self.both.statement(self.both.target, at).node
+        above = {
+            child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)
+        }
+        for name in ast.walk(node):
+            if isinstance(name, ast.Name) and name.id == "__file__" and not _folder(name, above):
+                self._say("`__file__`", symbol(node), Place(at[0], name.lineno))
+
+
+def _folder(name: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
+    """Tell whether of a path nothing but the folder is used."""
+    at = above.get(name)
+    while at is not None:
+        called = at.func if isinstance(at, ast.Call) else at
+        last = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        if last in _FOLDER:
+            return True
+        if last not in _SAME_FILE:
+            return False
+        at = above.get(at)
+    return False

@@ -20,6 +20,7 @@ needs     imports that a move entails
 observed  what one statement reads at import and another changes, over several entries
 pairing   which statement of the target is which of the base
 runs      runs of one entry on both sides
+setters   writes to an attribute of an object that nobody knows
 settings  settings that tools read, pytest's among them
 source    a file as statements, and the comments that stand at each
 spelled   where a name leads by what stands in the files

@@ -32,6 +32,7 @@ from verify.kernel.machine.values import (
     Module,
     ModuleValue,
     Outside,
+    Product,
     Scope,
     Unknown,
     Value,
@@ -276,6 +277,8 @@ def global_names(node: ast.AST) -> frozenset[str]:
 
 _SETTING = ("builtins.setattr", "builtins.delattr")
 
+_COMPUTED = ("builtins.property", "functools.cached_property")
+
 # Values through which no module of the tree can be reached.
 _WITHOUT_MODULES = (Outside, Constant, Class, Unknown)
 
@@ -299,11 +302,13 @@ class Bodies:
         if asking and any(isinstance(means, tuple) and means[0] in asking for _, means in found):
             return True
         if owner is not None and not self._modules:
-            start = self.machine.in_class(owner, "__init__")
             held = owner.attributes.values()
             self._modules = any(isinstance(value, ModuleValue) for value in held)
-            if isinstance(start, Function) and start is not made and not self._modules:
-                self.resolve(start, set())
+            start = self.machine.in_class(owner, "__init__")
+            given = [v.wraps for v in held if isinstance(v, Product) and v.maker in _COMPUTED]
+            for inner in (start, *given):  # what its object has
+                if isinstance(inner, Function) and inner is not made and not self._modules:
+                    self.resolve(inner, set())
         return self._modules
 
     def _who_asks(self) -> set[Hashable]:

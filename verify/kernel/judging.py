@@ -78,6 +78,7 @@ class Judge:
         doctests.check(self.both)
         strings.check(self.both)
         self.writes.report()
+        self.writes.report_unknown(self.runs.near)
         self.lookups.report()
         self.observed.report()
         self.edits.report()

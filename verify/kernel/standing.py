@@ -7,6 +7,7 @@ notes who asks for them, and of what; what did not move has them as it had.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Hashable
 
 from verify.kernel.both import Both
@@ -44,6 +45,7 @@ class Standing:
         """Report who asks."""
         for target in self._moved.values():
             self._file(target)
+        self._loggers()
         for (what, title), places in self._said.items():
             why = f"this asks for {what}, which is another after the move"
             self.both.found.say(OPEN, title, why, *places)
@@ -83,6 +85,49 @@ class Standing:
         for name in ast.walk(node):
             if isinstance(name, ast.Name) and name.id == "__file__" and not _folder(name, above):
                 self._say("`__file__`", symbol(node), Place(at[0], name.lineno))
+
+    def _loggers(self) -> None:
+        """Code that asks for a logger by its module, which code that logs has left."""
+        gone: dict[str, str] = {}
+        for base, target in self._moved.items():
+            node = self.both.statement(self.both.base, base).node
+            used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+            source = self.both.base.source(base[0])
+            if any(used & _logger(other.node) for other in source.statements):
+                one, two = _above(self.both.name(base[0])), _above(self.both.name(target[0]))
+                gone.update(dict.fromkeys(one - two, symbol(node)))
+        if not gone:
+            return
+        names = "|".join(sorted(map(re.escape, gone)))
+        asked = re.compile(rf"{_BY_NAME}\([^()]*[\"']({names})[\"']".encode())
+        for path, data in sorted(self.both.target.files.items()):
+            for found in asked.finditer(data) if path.endswith(".py") else ():
+                name = found[1].decode()
+                place = Place(path, data[: found.start()].count(b"\n") + 1)
+                self._say(f"the logger `{name}`, by which it logged", gone[name], place)
+
+
+_BY_NAME = r"\b(?:assertLogs|assertNoLogs|at_level|set_level|getLogger|get_logger)"
+
+
+def _above(name: str) -> set[str]:
+    """Give a logger's name and those of the loggers above it."""
+    parts = name.split(".")
+    return {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+
+
+def _logger(node: ast.stmt) -> set[str]:
+    """Give the names that a statement binds to a logger of its module's name."""
+    value = node.value if isinstance(node, ast.Assign) else None
+    if isinstance(value, ast.Call) and any(
+        isinstance(inner, ast.Name) and inner.id == "__name__" for inner in ast.walk(value)
+    ):
+        return {
+            name.id
+            for name in ast.walk(node)
+            if isinstance(getattr(name, "ctx", None), ast.Store) and isinstance(name, ast.Name)
+        }
+    return set()
 
 
 def _folder(name: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:

@@ -134,6 +134,8 @@ class Objects(Frames):
     def _special(self, module: Module, name: str) -> Value:
         if name == "__dict__":
             return Names(module)
+        if name == "__setattr__":
+            return Bound(ModuleValue(module), Outside(".__setattr__"))
         if name == "__name__":
             return Constant(module.name)
         if name == "__file__" and module.kind == "space":
@@ -212,6 +214,9 @@ class Objects(Frames):
             return Bound(owner, Outside(f".{name}"))
         if isinstance(owner, Names):
             return Bound(owner, Outside(f".{name}"))
+        for option in owner.options if isinstance(owner, Unknown) else ():
+            if isinstance(option, ModuleValue) and self.reads:
+                self.reads(option.module, name)
         return Unknown(("attribute", key(owner), name))
 
     # --- writing ---
@@ -233,9 +238,20 @@ class Objects(Frames):
             self._changed(owner, "set", name, key(value))
         else:
             self.event("set", key(owner), name, key(value))
+            for option in owner.options if isinstance(owner, Unknown) else ():
+                self.set_attribute(option, name, value)
+
+    def touch(self, owner: Value) -> None:
+        """Note that a logger changes: whoever has this one under a name reads the change."""
+        if isinstance(owner, Product) and owner.maker in effects.LOGGERS:
+            for module in self.modules.values():
+                for name, value in module.names.items() if isinstance(module, Module) else ():
+                    if value is owner:
+                        self.note_write(module, name)
 
     def _changed(self, owner: Value, *how: object) -> None:
         """Note that an object changes, unless the same statement made it."""
+        self.touch(owner)
         made = made_by(owner)
         if made[0] != self.site:
             self.event("change", identity(owner), *how)

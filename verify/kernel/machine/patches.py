@@ -47,11 +47,15 @@ class Patches(Calls):
     def patch(self, function: Value, given: list[Value], named: Named) -> list[Value]:
         """Note what a call replaces, and give its arguments without the module that they name."""
         last = last_name(function)
+        if last == "delitem" and len(given) > 1 and _is_loaded(self.pick(given[0])):
+            self.unload(given[1:])
         if last not in PATCHING or not given or isinstance(function, (Function, Class, Instance)):
             return given
         first = self.pick(given[0])
         if isinstance(first, Constant) and isinstance(first.value, str):
             return self._by_text(last, first.value, given, named)
+        if last == "object":
+            self.touch(first)
         if isinstance(first, ModuleValue):
             second = self.pick(given[1]) if len(given) > 1 else None
             wanted = [str(second.value)] if isinstance(second, Constant) else []
@@ -160,6 +164,10 @@ class Patches(Calls):
                 return None
             owner = self.pick(held)
         return owner, last
+
+
+def _is_loaded(value: Value) -> bool:
+    return isinstance(value, Outside) and value.name == "sys.modules"
 
 
 def stands_for_patch(function: Value) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from verify.kernel import effects
 from verify.kernel.machine.calls import Returned
-from verify.kernel.machine.expressions import Expressions, builtin_error
+from verify.kernel.machine.expressions import Expressions, builtin_error, names_what_it_sets
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Replaced
@@ -29,6 +29,7 @@ from verify.kernel.machine.values import (
     Outside,
     Product,
     Scope,
+    Space,
     Unknown,
     Value,
     compact,
@@ -217,6 +218,9 @@ class Machine(Expressions):
             self._changed(one, "+=", key(two))
             self.assign(node.target, one, scope)
             return
+        if isinstance(one, Names) and isinstance(two, Collection):
+            self.method(one, ".update", [two], {})
+            return
         plain = ast.BinOp(_Given(one), node.op, _Given(two))
         if isinstance(one, Collection) and one.kind not in ("tuple", "list"):
             self._changed(one, type(node.op).__name__, key(two))
@@ -247,6 +251,7 @@ class Machine(Expressions):
         if isinstance(owner, Outside) and owner.name == "sys.modules":
             if isinstance(name, Constant):
                 self.remove(self.modules, str(name.value))
+            self.unload([name])
             self.event("unload", key(name))
             return
         if isinstance(owner, Names) and isinstance(name, Constant):
@@ -279,6 +284,7 @@ class Machine(Expressions):
 
     def each_way(self, scope: Scope, *bodies: list[ast.stmt]) -> None:
         """Run several branches one after the other, whatever way each is left."""
+        before, found = dict(scope.names), []
         for body in bodies:
             try:
                 self.block(body, scope)
@@ -286,9 +292,21 @@ class Machine(Expressions):
                 self.event("leaves")
             except Raised as error:
                 self.event("raises", error.error, error.about, error.outside)
+            found.append(dict(scope.names))
+        self._either(scope, [before, *found])
+
+    def _either(self, scope: Scope, found: list[Space]) -> None:
+        """Join what names are bound to where one of it is a module: it may be any of them."""
+        for name in found[-1]:
+            values = [names[name] for names in found if name in names]
+            if any(isinstance(value, ModuleValue) for value in values):
+                options = {key(value): value for value in values}
+                if len(options) > 1:
+                    told = Unknown(("either", *options), tuple(options.values()))
+                    self.put(scope.names, name, told)
 
     def _do_for(self, node: ast.For, scope: Scope) -> None:
-        items = self.each(self.value(node.iter, scope))
+        items = self.each(self.value(node.iter, scope), every=names_what_it_sets(node))
         try:
             for item in items:
                 self.assign(node.target, item, scope)

@@ -107,7 +107,7 @@ class Standing:
                 self._say(f"the logger `{name}`, by which it logged", gone[name], place)
 
 
-_BY_NAME = r"\b(?:assertLogs|assertNoLogs|at_level|set_level|getLogger|get_logger)"
+_BY_NAME = r"\b(?:assertLogs|assertNoLogs|at_level|set_level)"  # what a test asserts, or hears
 
 
 def _above(name: str) -> set[str]:

@@ -15,6 +15,7 @@ effects   what acts and what does not: the lists, each with its reason
 entries   from what a program can start
 explain   edits that a move entails, derived again
 judging   the order of judgement
+links     which units of the two sides belong together
 lookups   lookups at run time: open, or assumed
 needs     imports that a move entails
 observed  what one statement reads at import and another changes, over several entries

@@ -20,7 +20,7 @@ from verify.kernel.needs import file_of, rows
 from verify.kernel.pairing import Edit
 from verify.kernel.source import stored
 from verify.kernel.spelled import Parts, Spelled, chain
-from verify.kernel.verdict import EXPLAINED, TEXT
+from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT
 
 
 class Edits:
@@ -30,8 +30,8 @@ class Edits:
         self.both = both
         self.spelled = Spelled(both)
         self._same: dict[Hashable, set[tuple[Parts, Parts]]] = defaultdict(set)
-        self._ran: set[str] = set()
-        self._patched: tuple[dict[str, Hashable], dict[str, Hashable]] = {}, {}
+        self._ran: dict[str, set[str]] = {}
+        self._patched: dict[str, dict[str, Hashable]] = {}
 
     def same(self, name: Made, one: Parts, two: Parts) -> None:
         """Note that two spellings in a definition mean the same."""
@@ -39,11 +39,10 @@ class Edits:
             site = name[0][1] if isinstance(name[0], tuple) else None
             self._same[site].add((one, two))
 
-    def note(self, one: Machine, two: Machine) -> None:
-        """Note which statements both sides have run, and what is patched."""
-        self._ran |= one.ran.keys() & two.ran.keys()
-        for known, machine in zip(self._patched, (one, two), strict=True):
-            known.update(machine.patched)
+    def note(self, machine: Machine) -> None:
+        """Note which statements a side has run, and what is patched."""
+        self._ran[machine.tree.side] = machine.every
+        self._patched[machine.tree.side] = machine.patched
 
     def report(self) -> None:
         """Report each edit as explained or as text."""
@@ -90,14 +89,15 @@ class Edits:
             return self._imported(now, two)
         if of_type and self.spelled.same(path, one, now, two):
             return True
-        return repr(edit.base) in self._ran and _at_top(node, at) and self._imported(now, two)
+        ran = all(repr(edit.base) in ran for ran in self._ran.values()) and _at_top(node, at)
+        return ran and self._imported(now, two)
 
     def _follows(self, one: str, two: str) -> bool:
         """Tell whether a patch's target is of the same kind as before: whom it reaches is judged.
 
         That of a module follows its reader; what is not of a module is the same as it was.
         """
-        before, after = self._patched[0].get(one), self._patched[1].get(two)
+        before, after = self._patched[BASE].get(one), self._patched[TARGET].get(two)
         return before is not None and before == after
 
     def _cast(self, path: str, node: ast.stmt, text: ast.AST) -> bool:

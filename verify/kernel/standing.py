@@ -32,14 +32,12 @@ class Standing:
         self._left = {both.name(at[0]) for pair in self._moved.items() for at in pair}
         self._said: dict[tuple[str, str], dict[Place, None]] = {}
 
-    def note(self, *machines: Machine) -> None:
-        """Collect what runs have asked for."""
-        for machine in machines:
-            for what, whose, path, line in machine.asked:
-                title = self._title(whose)
-                if title:
-                    self._say(what, title, Place(path, line, machine.tree.side))
-            self._inherited(machine)
+    def note(self, machine: Machine) -> None:
+        """Collect what the runs of a side have asked for."""
+        for what, whose, path, line in machine.asked:
+            title = self._title(whose)
+            if title:
+                self._say(what, title, Place(path, line, machine.tree.side))
 
     def report(self) -> None:
         """Report who asks."""
@@ -63,18 +61,15 @@ class Standing:
             return symbol(self.both.statement(self.both.base, whose).node)
         return ""
 
-    def _inherited(self, machine: Machine) -> None:
+    def inherited(self, machine: Machine, made: Function | Class) -> None:
         """A class that moved has methods of classes that may ask their object for its module."""
-        for definition in machine.definitions.values():
-            title = isinstance(definition.value, Class) and self._title(definition.value.name)
-            for of in machine.above(definition.value) if title else ():
-                for held in of.attributes.values():
-                    method = held.wraps if isinstance(held, Product) else held
-                    if isinstance(method, Function) and asks(method.node) & {"__module__"}:
-                        place = Place(
-                            method.scope.module.path, method.node.lineno, machine.tree.side
-                        )
-                        self._say("the `__module__` of its object", str(title), place)
+        title = self._title(made.name) if isinstance(made, Class) else ""
+        for of in machine.above(made) if title else ():
+            for held in of.attributes.values():
+                method = held.wraps if isinstance(held, Product) else held
+                if isinstance(method, Function) and asks(method.node) & {"__module__"}:
+                    place = Place(method.scope.module.path, method.node.lineno, machine.tree.side)
+                    self._say("the `__module__` of its object", title, place)
 
     def _file(self, at: At) -> None:
         """Moved code that reads the path of its file, and more of it than the folder."""

@@ -28,7 +28,6 @@ from verify.kernel.machine.values import (
     Outside,
     Product,
     Scope,
-    Space,
     Unknown,
     Value,
     key,
@@ -56,11 +55,8 @@ class Calls(Objects):
 
     def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
         super().__init__(tree, sites, folders)
-        self.yielded: list[Value] | None = None  # of the generator that runs, all at once
-        self.inner: list[Function] | None = None  # what a body that is read makes
         self.lists_subclasses = False  # whether somebody asks a class for those below it
         self.near: Collection_[str] | None = None  # files from which a change can be reached
-        self.reader: Function | None = None  # whose body is being read with unknown arguments
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
             "importlib.import_module": self._import_module,
             "builtins.__import__": self._import_module,
@@ -242,7 +238,9 @@ class Calls(Objects):
         if maker in effects.WRAPPERS and function.wraps is not None:
             return self.call(function.wraps, given, named)
         if maker == "collections.namedtuple" or maker in effects.PURE:
-            return Product(f"{maker}.()", (function.arguments, told(given, named)), self.make(), {})
+            return Product(
+                f"{maker}.()", (function.arguments, told(given, named)), self.make(), self.space()
+            )
         return self.act("call", key(function), given, named)
 
     def _call_partial(
@@ -260,7 +258,7 @@ class Calls(Objects):
         if isinstance(inner, Class) and maker in effects.SAME_CLASS:
             self.put(inner.attributes, "__dataclass__", Constant(f"{maker}{arguments!r}"))
             return inner
-        return Product(maker, (arguments, key(inner)), self.make(), {}, inner)
+        return Product(maker, (arguments, key(inner)), self.make(), self.space(), inner)
 
     # --- the tree's own functions ---
 
@@ -386,7 +384,7 @@ class Calls(Objects):
             self.observe_object(owner)
             if name in effects.PURE and name.startswith("pathlib.Path."):
                 arguments = (key(owner), name, told(given, named))
-                return Product("pathlib.Path", arguments, self.make(), {}, immutable=True)
+                return Product("pathlib.Path", arguments, self.make(), self.space(), immutable=True)
             return Unknown((name, key(owner), told(given, named)))
         listed = self._outside.get(name)
         if listed is not None:
@@ -561,6 +559,7 @@ class Calls(Objects):
             source = effects.READS_OF.get(name, name.rpartition(".")[0])
             version = key(self.versions.get(source, NONE))
             self.sees["outside", source].add(self.site)
+            self.frame.reads |= {source}
             return Unknown((name, told(given, named), version))
         if self._listed(name) and not any(map(self.acts, values)):
             for value in values:
@@ -586,7 +585,7 @@ class Calls(Objects):
         if any(map(self.acts, (*given, *named.values()))):
             return None
         arguments = unnamed(told(given, named))
-        return Product(name, arguments, self.make(), {}, None, immutable=True)
+        return Product(name, arguments, self.make(), self.space(), None, immutable=True)
 
     def outside_changed(self, name: str, how: Hashable) -> None:
         """Note that the tree changes outside state, so that later readings differ."""
@@ -612,7 +611,7 @@ class Calls(Objects):
         wraps = self.pick(given[0]) if given else None
         immutable = name in effects.PURE or effects.is_mark(name)
         inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
-        return Product(name, arguments, self.make(), {}, inner, immutable)
+        return Product(name, arguments, self.make(), self.space(), inner, immutable)
 
     # --- calls that the machine understands ---
 
@@ -745,7 +744,7 @@ class Calls(Objects):
         """Give the name of the module whose code is running."""
         for name, module in self.modules.items():
             if getattr(module, "path", None) == self.at[-1][0]:
-                return name
+                return str(name)
         return ""
 
     def _exec(self, given: list[Value], named: Named) -> Value | None:
@@ -865,25 +864,29 @@ class Calls(Objects):
             self.hooked(base) or self.in_class(base, "__init_subclass__") for base in bases.items
         )
         if plain:
-            return Product("builtins.type", told(given, named), self.make(), {})
+            return Product("builtins.type", told(given, named), self.make(), self.space())
         return self.act("call", "builtins.type", given, named)
 
     def _object(self, given: list[Value], named: Named) -> Value | None:
-        return Product("builtins.object", (), self.make(), {})
+        return Product("builtins.object", (), self.make(), self.space())
 
     def _partial(self, given: list[Value], named: Named) -> Value | None:
         for value in (*given, *named.values()):
             self.handed(value)
         if not given:
             return None
-        held: Space = {
-            "(given)": self.collection("tuple", given[1:]),
-            "(named)": self.mapping([Constant(name) for name in named], list(named.values())),
-        }
+        held = self.space(
+            {
+                "(given)": self.collection("tuple", given[1:]),
+                "(named)": self.mapping([Constant(name) for name in named], list(named.values())),
+            }
+        )
         return Product("functools.partial", told(given, named), self.make(), held, given[0])
 
     def _sys_modules(self, given: list[Value], named: Named) -> Value | None:
         first = self.pick(given[0]) if given else None
+        if not (isinstance(first, Constant) and first.own):
+            self.stain()  # whatever else was imported is seen
         if isinstance(first, Constant) and first.value in self.modules:
             return self.as_value(self.modules[str(first.value)])
         return Unknown(("sys.modules", told(given, named)))

@@ -263,7 +263,7 @@ class Expressions(Patches):
         paths = isinstance(one, Product) and one.maker == "pathlib.Path"
         if paths and isinstance(node.op, ast.Div) and not self.acts(two):
             arguments = ("/", key(one), key(two))
-            return Product("pathlib.Path", arguments, self.make(), {}, immutable=True)
+            return Product("pathlib.Path", arguments, self.make(), self.space(), immutable=True)
         return self.operate(type(node.op).__name__, one, two)
 
     def _concatenated(self, one: Value, two: Value) -> Value:
@@ -381,6 +381,7 @@ class Expressions(Patches):
             return self.any_of(owner, found) if isinstance(found, Unknown) else found
         if isinstance(owner, Outside) and owner.name in ("os.environ", "sys.argv"):
             self.sees["outside", owner.name].add(self.site)
+            self.frame.reads |= {owner.name}
             version = key(self.versions.get(owner.name, NONE))
             return Unknown(("item", owner.name, key(name), version))
         return self.operate("item", owner, name)
@@ -408,6 +409,8 @@ class Expressions(Patches):
         wanted = name.value if isinstance(name, Constant) else None
         if isinstance(name, Constant) and name.own:
             wanted = self.here() or wanted
+        if not (isinstance(name, Constant) and name.own):
+            self.stain()  # whatever else was imported is seen
         if isinstance(wanted, str) and wanted in self.modules:
             return self.as_value(self.modules[wanted])
         return None

@@ -118,6 +118,7 @@ class Objects(Frames):
         if self.reads:
             self.reads(module, name)
         value = self.named(module, name)
+        self.slot(module, name, value)
         if value is not UNBOUND:
             self.observe(module, name)
             return value

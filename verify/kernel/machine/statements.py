@@ -13,7 +13,8 @@ from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Replaced
 from verify.kernel.machine.scopes import binds, parameters
-from verify.kernel.machine.state import MOST_STEPS, Raised
+from verify.kernel.machine.state import Raised
+from verify.kernel.machine.units import LOAD
 from verify.kernel.machine.values import (
     NONE,
     Class,
@@ -23,7 +24,6 @@ from verify.kernel.machine.values import (
     Instance,
     Key,
     Made,
-    Module,
     ModuleValue,
     Names,
     Outside,
@@ -65,20 +65,7 @@ class Machine(Expressions):
 
     def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
         super().__init__(tree, sites, folders)
-        self.definitions: dict[Made, Definition] = {}
         self.guards: dict[tuple[str, int], ast.expr] = {}  # conditions that act
-
-    # --- modules ---
-
-    def run_module(self, module: Module) -> None:
-        """Run a module's statements; one that a body imports is no part of that body."""
-        kept = self.probing, self.reads, self.reader, self.inner, self.most_steps
-        self.probing, self.reads, self.reader, self.inner = False, None, None, None
-        self.most_steps = MOST_STEPS
-        try:
-            super().run_module(module)
-        finally:
-            self.probing, self.reads, self.reader, self.inner, self.most_steps = kept
 
     # --- blocks ---
 
@@ -250,7 +237,7 @@ class Machine(Expressions):
         name = self.pick(self.value(target.slice, scope))
         if isinstance(owner, Outside) and owner.name == "sys.modules":
             if isinstance(name, Constant):
-                self.remove(self.modules, str(name.value))
+                self.forget(str(name.value))
             self.unload([name])
             self.event("unload", key(name))
             return
@@ -274,7 +261,7 @@ class Machine(Expressions):
     def _do_if(self, node: ast.If, scope: Scope) -> None:
         events = len(self.trace)
         test = self.pick(self.value(node.test, scope))
-        if len(self.trace) > events:
+        if any(event.what[0] != LOAD for event in self.trace[events:]):
             self.guards[scope.module.path, node.lineno] = node.test
         if self.probing and not isinstance(test, Constant):
             self.truth_of_unknown(test)
@@ -394,7 +381,7 @@ class Machine(Expressions):
         if self.probing:
             self.each_way(scope, *(handler.body for handler in node.handlers), node.orelse)
             return
-        acted = any(event.what[0] != "outside import" for event in self.trace[before:])
+        acted = any(event.acts for event in self.trace[before:])
         if acted and self._may_raise(node, scope):
             return
         self.block(node.orelse, scope)

@@ -24,8 +24,11 @@ packaging what is installed: whether lists of packages and sources take what is 
 pairing   which statement of the target is which of the base
 paths     files that code reads or runs by their path, and folders that it lists
 runs      runs of one entry on both sides
+setters   writes to an attribute of an object that nobody knows
 settings  settings that tools read, pytest's among them
 source    a file as statements, and the comments that stand at each
+spelled   where a name leads by what stands in the files
+standing  who asks where something stands
 strings   names that stand in texts
 subclasses whose subclasses somebody lists
 symlinks  symbolic links, which the machine does not follow

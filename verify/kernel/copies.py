@@ -9,8 +9,10 @@ from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.machine import Machine
 from verify.kernel.machine.values import (
+    Class,
     Collection,
     Constant,
+    Instance,
     Module,
     ModuleValue,
     Outside,
@@ -94,6 +96,8 @@ def constant(value: Value) -> bool:
         return value.kind == "tuple" and all(map(constant, value.items))
     if isinstance(value, Product):
         return value.immutable and not value.attributes
+    if isinstance(value, Instance):
+        return _is_logger(value.of)
     if isinstance(value, Unknown):
         how = value.how
         name = how[0] if isinstance(how, tuple) and how else ""
@@ -102,6 +106,15 @@ def constant(value: Value) -> bool:
         )
     return False
 
+
+def _is_logger(of: Class) -> bool:
+    """Tell whether a class is one of loggers, which are looked up by their name."""
+    outer = [base.name for base in of.bases if isinstance(base, Outside)]
+    inner = [base for base in of.bases if isinstance(base, Class)]
+    return any(name in _LOGGERS for name in outer) or any(map(_is_logger, inner))
+
+
+_LOGGERS = ("logging.Logger", "logging.LoggerAdapter")
 
 # Operations on values that nobody can change: what they give can be given again.
 _OPERATIONS = words(

@@ -20,6 +20,7 @@ from verify.kernel.machine.units import Unit
 from verify.kernel.machine.values import Class, Function, Made, key
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
+from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.writes import Writes
@@ -51,6 +52,7 @@ class Judge:
         self.copies = Copies(both)
         self.observed = Observed(both)
         self.edits = Edits(both)
+        self.standing = Standing(both)
         self._probes: set[tuple[Made, int]] = set()
         self._readers: dict[str, Bodies] = {}
         self._links = Links(both)
@@ -81,10 +83,13 @@ class Judge:
             self.lookups.note(machine)
             self.observed.note(machine)
             self.edits.note(machine)
+            self.standing.note(machine)
         self.writes.report()
+        self.writes.report_unknown(self.runs.near)
         self.lookups.report()
         self.observed.report()
         self.edits.report()
+        self.standing.report()
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
@@ -147,6 +152,8 @@ class Judge:
         if not {a.scope.module.path, b.scope.module.path} & self.runs.near:
             return  # nothing that changed can be reached from here
         self._made(first, second)
+        self.standing.inherited(ours.machine, a)
+        self.standing.inherited(theirs.machine, b)
         means = self._definition(name, (ours, a), (theirs, b))
         if (name, means) in self._probes:
             return  # read before, with the same meaning of every name

@@ -24,6 +24,7 @@ from verify.kernel.whole import relocated
 from verify.kernel.words import words
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,6 +436,8 @@ def used(source: Source, *, prose: bool = True) -> set[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if len(node.value) < 1 << 12 and (prose or _expression(node.value)):
                 found |= set(_WORD.findall(node.value))
+    for text in _TYPE_COMMENT.findall(source.text) if "type:" in source.text else ():
+        found |= set(_WORD.findall(text))
     return found
 
 

@@ -339,7 +339,7 @@ class Imports(Loads):
         where = self.homes.get(home(module, name), ("written", name))
         self.put(module.names, name, value)
         self.note_write(module, name)
-        self.event("write", where, key(value))
+        self.event("write", where if where[0] != "import" else ("import", name), key(value))
         self.changes[where].add(self.site)
 
     def note_write(self, module: Module, name: str) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from verify.commands import apply, blame, bundle, certify, chain, infer, review, series, verify
+from verify.history.workers import collect_less_often
 from verify.report.console import INTERRUPTED, Output, print_text
 from verify.report.escape import visible_lines
 from verify.report.report import Verdict, faulted
@@ -111,6 +112,7 @@ def _usage(error: typer.TyperException) -> str:
 
 def main() -> None:
     """Be the console script."""
+    collect_less_often()
     code = run()
     sys.stdout.flush()
     sys.exit(code)

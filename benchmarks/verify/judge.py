@@ -8,11 +8,13 @@ from pathlib import Path
 
 from transforms.reading.load import load_plan
 from verify.history.ranges import open_range
+from verify.history.workers import collect_less_often
 from verify.proofs.prove import prove
 
 
 def main(repo: str, plan: str, base: str, target: str) -> None:
     """Judge, and print the figures that must be right."""
+    collect_less_often()
     before, after = open_range(Path(repo), base, target)
     proof = prove(load_plan(Path(plan)), before, after)
     found = {

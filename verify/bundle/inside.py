@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from transforms.errors import Refusal
 from transforms.tree import GitTree
 from verify.bundle.standing import open_commits, standing
+from verify.history.workers import collect_less_often
 from verify.report.console import INTERRUPTED, Output, print_text
 from verify.report.report import Report, faulted, refused
 
@@ -26,6 +27,7 @@ _COMMAND = "bundle"
 
 def main() -> NoReturn:
     """Judge what standard input asks for, print the report and leave with its code."""
+    collect_less_often()
     request: dict[str, Any] = json.load(sys.stdin)
     output = Output({"json": request["json"]} if request["json"] else {})
     report: Report | None

@@ -14,6 +14,7 @@ imports   whether each import is there for a reason
 judge     whether a pair of statements means the same; copies, what is left
 meaning   what a name may mean: definitions, each on its conditions
 names     what statements bind and use, read in their scopes
+nodes     walks over syntax trees
 order     what runs when a module is imported, and in which order
 pieces    statements as trees of pieces, compared down to the innermost
 place     what code makes of its own place: `__name__`, `__file__`

@@ -13,6 +13,7 @@ from posixpath import basename, dirname
 
 from verify.certificate.judge import Judge
 from verify.certificate.names import last_name, words
+from verify.certificate.nodes import walk
 from verify.certificate.order import Order
 from verify.certificate.resolve import Side
 from verify.certificate.source import Module, imports_of, is_python, only_imports
@@ -215,7 +216,7 @@ def _declared(text: str) -> list[str] | None:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    names = {item.name for node in body for part in ast.walk(node) for item in imports_of(part)}
+    names = {item.name for node in body for part in walk(node) for item in imports_of(part)}
     return [*sorted(names), *(ast.unparse(node) for node in body if not only_imports(node))]
 
 

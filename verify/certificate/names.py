@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
+from verify.certificate.nodes import children, walk
 from verify.certificate.source import (
     FUNCTIONS,
     IMPORTS,
@@ -23,7 +24,6 @@ from verify.certificate.source import (
     Module,
     blocks,
     bound,
-    children,
     imports_of,
     only_imports,
 )
@@ -153,9 +153,9 @@ class _Walker:
         self.guard = 0  # within so many import-only blocks
 
     def visit(self, node: ast.AST, scope: _Scope | None, when: str, cond: bool = False) -> None:
-        method = getattr(self, "_" + node.__class__.__name__.lower(), None)
+        method = _METHODS.get(node.__class__)
         if method is not None:
-            method(node, scope, when, cond)
+            method(self, node, scope, when, cond)
         elif not isinstance(node, ast.expr_context):
             self.every(children(node), scope, when)
 
@@ -406,12 +406,20 @@ class _Walker:
                 parsed = ast.parse(node.value.strip(), mode="eval").body
             except (SyntaxError, ValueError, MemoryError):
                 return
-            for part in ast.walk(parsed):
+            for part in walk(parsed):
                 ast.copy_location(part, node)
             self.visit(parsed, scope, HINT)
             self.strings(parsed, scope)
         for child in children(node):
             self.strings(child, scope)
+
+
+# By the class of a node: looked up by name, they were a tenth of the walk.
+_METHODS: dict[type, Callable[[_Walker, Any, _Scope | None, str, bool], None]] = {
+    kind: vars(_Walker)[f"_{name.lower()}"]
+    for name, kind in vars(ast).items()
+    if f"_{name.lower()}" in vars(_Walker)
+}
 
 
 def _declared(scope: _Scope) -> set[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from verify.certificate.judge import Judge
 from verify.certificate.meaning import Look
 from verify.certificate.names import HARMLESS, HINT, NOW, arguments, last_name
+from verify.certificate.nodes import children, walk
 from verify.certificate.pieces import Place
 from verify.certificate.place import is_main_guard
 from verify.certificate.resolve import Side
@@ -21,7 +22,6 @@ from verify.certificate.source import (
     Module,
     Unit,
     blocks,
-    children,
     is_text,
     only_imports,
     stem_of,
@@ -246,8 +246,8 @@ class Order:
             shallow = self.judge.facts(module, unit, deep=False)
             found = set[object]()
             active = self.acts(side, module, unit)
-            if active or any(isinstance(part, looks) for part in ast.walk(unit.node)):
-                nodes = list(ast.walk(unit.node))
+            if active or any(isinstance(part, looks) for part in walk(unit.node)):
+                nodes = list(walk(unit.node))
                 run = {id(call.func) for _, call, when in shallow.calls if when == NOW}
                 run |= {id(d) for node in nodes for d in getattr(node, "decorator_list", ())}
                 todo = [
@@ -353,7 +353,7 @@ class Order:
         """Tell whether expressions call what may have an effect."""
         found = self.judge.facts(module, unit).calls
         run = {id(call): ref for ref, call, when in found if when == NOW}
-        for part in (part for node in nodes for part in ast.walk(node)):
+        for part in (part for node in nodes for part in walk(node)):
             if isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
                 return True
             ref = run.get(id(part))

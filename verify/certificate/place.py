@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from verify.certificate.both import Both
 from verify.certificate.names import last_name, logger_name, words
-from verify.certificate.source import Module, Unit, bound, children
+from verify.certificate.nodes import children, walk
+from verify.certificate.source import Module, Unit, bound
 
 NAMES = {"__name__", "__package__", "__file__"}
 CLIMBING = re.compile(r"\bparents?\b|\bdirname\b|\bpardir\b|(?<=[\"'/\\])\.\.(?=[\"'/\\])")
@@ -154,7 +155,7 @@ def _leaves(above: tuple[ast.AST, ...]) -> bool:
     for part in above:
         if isinstance(part, ast.stmt):
             break
-        for inner in ast.walk(part):
+        for inner in walk(part):
             if isinstance(inner, ast.Constant) and ".." in str(inner.value):
                 return True
             if getattr(inner, "attr", "") in {"parents", "pardir"}:

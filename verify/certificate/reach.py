@@ -22,6 +22,7 @@ from verify.certificate.names import (
     last_name,
     words,
 )
+from verify.certificate.nodes import walk
 from verify.certificate.resolve import Side, named
 from verify.certificate.source import (
     FUNCTIONS,
@@ -163,7 +164,7 @@ class Reach:
             if lost and not kept:
                 why = f"pytest no longer finds {site.name} where it did"
                 self.judge.residual("target", new.source, 1, "reach", why)
-        for node in ast.walk(old.source.units[before].node):
+        for node in walk(old.source.units[before].node):
             given = arguments(node.args) if isinstance(node, FUNCTIONS) else []
             for name in sorted({g.arg for g in given if _is_fixture(old, g.arg)}):
                 homes = {m.path for m in self.judge.new.values() if _is_fixture(m, name)}
@@ -386,7 +387,7 @@ class Reach:
             yield from ((call.lineno, how, stem, name) for stem in stems for name in names)
         if not (tails & words(unit.text) or re.search(r"\b[fF][\"']", unit.text)):
             return
-        for node in ast.walk(unit.node):
+        for node in walk(unit.node):
             line = getattr(node, "lineno", 0)
             if isinstance(node, ast.Subscript) and last_name(node.value) == "modules":
                 key = constant(module, node.slice) or ""
@@ -415,7 +416,7 @@ class Reach:
     @staticmethod
     def _said(module: Module) -> frozenset[str]:
         """List the words in a file's strings, but for those that only describe."""
-        parts = [part for unit in module.source.units for part in ast.walk(unit.node)]
+        parts = [part for unit in module.source.units for part in walk(unit.node)]
         idle = {id(part.value) for part in parts if isinstance(part, ast.Expr)}
         texts = [p.value for p in parts if isinstance(p, ast.Constant) and id(p) not in idle]
         return frozenset().union(*(words(text) for text in texts if isinstance(text, str)))
@@ -465,7 +466,7 @@ class Reach:
             self.found.unknown(module.path, line, "`__getattr__` answers for any name")
         self._obscure(module, None if stirred else {*self.lost, *self.watched})
         for unit in module.source.units if stirred else ():
-            for node in ast.walk(unit.node) if "modules" in words(unit.text) else ():
+            for node in walk(unit.node) if "modules" in words(unit.text) else ():
                 if isinstance(node, ast.Subscript) and last_name(node.value) == "modules":
                     if not isinstance(node.ctx, ast.Load):
                         self.found.unknown(module.path, node.lineno, "`sys.modules` is written to")

@@ -7,13 +7,13 @@ all of it went there and nothing else did.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from posixpath import basename, dirname
 
+from verify.certificate.nodes import walk
 from verify.certificate.pieces import Place, name_of
 from verify.certificate.source import Source, Unit, imports_of, is_text, only_imports, stem_of
 
@@ -230,7 +230,7 @@ def _emptied(old: Source, new: Source) -> bool:
 def _imports(source: Source) -> Iterator[tuple[str, str | None]]:
     """List what a file imports: from which module, which name of it."""
     for unit in source.units:
-        for node in ast.walk(unit.node) if only_imports(unit.node) else ():
+        for node in walk(unit.node) if only_imports(unit.node) else ():
             for item in imports_of(node):
                 yield "." * item.level + item.module, item.member
 
@@ -263,7 +263,7 @@ def _bare(source: Source) -> bool:
 
 def _imported(source: Source) -> set[str]:
     """List the names that a file imports."""
-    nodes = (node for unit in source.units for node in ast.walk(unit.node))
+    nodes = (node for unit in source.units for node in walk(unit.node))
     return {item.name for node in nodes for item in imports_of(node)}
 
 

@@ -19,6 +19,7 @@ from typing import NoReturn
 
 from transforms.errors import Place, Refusal
 from verify.history.ranges import common_ancestor
+from verify.history.workers import collect_less_often
 from verify.report.console import Output, print_text
 from verify.report.html import to_html
 from verify.report.markdown import to_markdown
@@ -45,6 +46,7 @@ class Request:
 
 def main() -> None:
     """Be the Action: judge, tell, and leave with the report's exit code."""
+    collect_less_often()
     sys.exit(run(os.environ))
 
 

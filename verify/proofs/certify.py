@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +11,6 @@ from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK
 from transforms.tree import GitTree
 from verify.certificate import Certificate, certify
 from verify.history.ranges import differing, entries_at
-
-_BETWEEN_COLLECTIONS = 200_000  # objects
 
 
 class SharedFiles:
@@ -76,16 +72,4 @@ def certify_commits(base: GitTree, target: GitTree) -> Certificate:
         {path: (entry.data, entry.mode) for path, entry in entries_at(tree, changed).items()}
         for tree in (base, target)
     )
-    with _fewer_collections():
-        return certify(before, after, SharedFiles(target, changed))
-
-
-@contextmanager
-def _fewer_collections() -> Iterator[None]:
-    """Look for garbage less often: syntax trees are millions of objects that all stay in use."""
-    before = gc.get_threshold()
-    gc.set_threshold(_BETWEEN_COLLECTIONS, 20, 20)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
+    return certify(before, after, SharedFiles(target, changed))

@@ -27,6 +27,7 @@ from transforms.result.outcome import Outcome
 from transforms.syntax.parsing import parse
 from transforms.tree import OverlayTree, Tree, WheelTree, open_tree
 from transforms.tree.names import resolve_import
+from verify.history.workers import collect_less_often
 from verify.release.linting import Lint, lint
 from verify.release.wheels import AFTER, BEFORE, fetch_wheel
 from verify.report import console
@@ -83,6 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--repo", help="a clone of SGLang, instead of the release")
     parser.add_argument("--at", default="HEAD", help="the commit of that clone")
     options = parser.parse_args(arguments)
+    collect_less_often()
     output = Output()
     if options.repo is not None:
         return _shown(output, lambda: split_commit(Path(options.repo), options.at))

@@ -32,6 +32,9 @@ _EVALUATES = re.compile(
 _FRAMEWORKS = re.compile(
     r"\b(?:pydantic|fastapi|typer|msgspec|strawberry|injector|singledispatch|attrs)\b"
 )
+# Whoever lists the modules of a folder finds it by where a file lies.
+_LISTS = re.compile(rb"\b(?:r?glob|iterdir|listdir|scandir|walk|iter_modules|walk_packages)\b")
+_STANDS = re.compile(rb"__(?:file|path)__")
 _READ_BY_DATACLASS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 
 
@@ -60,6 +63,7 @@ class Judge:
         """Judge all entries."""
         self.runs.near = near(self.both.base, self.both.changed)
         self.runs.near |= near(self.both.target, self.both.changed)
+        self.runs.near |= self._listing()
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = any(
             b"__subclasses__" in data
@@ -80,13 +84,23 @@ class Judge:
         self.observed.report()
         self.edits.report()
 
+    def _listing(self) -> set[str]:
+        """Give the files that list folders, where a folder gained or lost a module."""
+        base, target = self.both.base, self.both.target
+        if not any(path.endswith(".py") for path in base.files.keys() ^ target.files.keys()):
+            return set()
+        python = [path for path in base.files if path.endswith(".py")]
+        return {p for p in python if _STANDS.search(base.files[p]) and _LISTS.search(base.files[p])}
+
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
         done = Comparison(self.both, entry, one, two, self.gains).run()
         self.observed.entry(str(entry), one.machine, two.machine, done=done)
         if done and not entry.script and list(one.machine.folders) == list(two.machine.folders):
             for name in {*one.machine.covered()} & {*two.machine.covered()}:
-                if name not in self._covered and self._same_search(name, one.machine.folders):
+                if name in self._covered or _acts(one.machine, name) != _acts(two.machine, name):
+                    continue
+                if self._same_search(name, one.machine.folders):
                     self._covered.add(name)
                     self.observed.covered(name, one.machine, two.machine)
         self._read(one, two)
@@ -245,6 +259,12 @@ class Judge:
         if outside in effects.STANDING or reference.parts[-1] in ("__globals__", "__code__"):
             why = f"`{'.'.join(reference.parts)}` in it sees where it stands"
             self.both.found.say(OPEN, title, why, Place(path, reference.line))
+
+
+def _acts(machine: Machine, name: str) -> int:
+    """Count the events while a module was loaded: it is no less if another module acts later."""
+    span = machine.spans[name]
+    return (span.acted_last or span.acted) - span.acted
 
 
 def _note_globals(machine: Machine, made: Function | Class) -> None:

@@ -24,7 +24,6 @@ PAIRS, BATCH = 300, 50
 # Pairs that are certified though they behave differently, by kind.
 UNMENDED: dict[int, str] = {
     161: "an entry point that follows leaves a module unloaded that prints",
-    205: "a folder scan within a function sees the new module",
 }
 
 

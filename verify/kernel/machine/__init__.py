@@ -5,6 +5,7 @@ names are looked up, `imports` how modules come in, `objects` attributes and cal
 and `statements` the language. `Machine` is all of them.
 
 calls        calls of the tree's code and, by the lists, of the outside
+paths        folders that are listed, by the way that leads to them
 """
 
 from verify.kernel.machine.statements import Machine

@@ -16,7 +16,7 @@ from verify.kernel.explain import Edits
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
-from verify.kernel.machine.values import Class, Function, Made, Product, key
+from verify.kernel.machine.values import Class, Function, Made, Module, Product, key
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.source import DEFINITIONS
@@ -76,6 +76,8 @@ class Judge:
                 self._entry(entry)
         for arrival in arrivals(self.both):
             self._arrival(arrival)
+        for point in strings.points(self.both):
+            self._point(point)
         tests.check(self.both, self.runs)
         doctests.check(self.both)
         strings.check(self.both)
@@ -109,6 +111,32 @@ class Judge:
         """Tell whether a module searches the same folders when it is what starts."""
         path = next(iter(self.both.base.named.get(name, ())), "")
         return bool(path) and list(search_path(self.both.base, path, script=False)) == list(folders)
+
+    def _point(self, point: strings.Point) -> None:
+        """Start what an entry point names, where it names another module than before."""
+        base, target = self.both.base, self.both.target
+        ours, theirs = (
+            next(iter(tree.named.get(name, ())), "")
+            for tree, name in ((base, point.base[0]), (target, point.target[0]))
+        )
+        if not ours:
+            return
+        place, spelled = Place(point.path, point.line), ".".join(point.target)
+        if not theirs:
+            self.both.found.say(BREAKS, spelled, "an entry point names no module", place)
+            return
+        entry = Entry(ours, theirs, base.name(ours), target.name(theirs))
+        one, two = self.runs.pair(entry)
+        Comparison(self.both, entry, one, two, Gains()).run()
+        found = [
+            module.names.get(name[1]) if isinstance(module, Module) else None
+            for module, name in (
+                (one.machine.modules.get(entry.name), point.base),
+                (two.machine.modules.get(entry.target_name), point.target),
+            )
+        ]
+        if found[0] is not None and (found[1] is None or key(found[0]) != key(found[1])):
+            self.both.found.say(BREAKS, spelled, "an entry point starts something else", place)
 
     def _arrival(self, arrival: Arrival) -> None:
         """Look at code where it arrives, beside where it comes from, whoever else loads it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from verify.kernel.both import Both
 from verify.kernel.entries import lone_scripts
@@ -63,6 +64,42 @@ def check(both: Both) -> None:
             _python(both, path, gone)
         else:
             _text(both, path, text, gone, settings=settings)
+
+
+# An entry point: what it is called, the module, and what in it is called.
+_POINT = re.compile(
+    r"""^\s*(?:['"]?([\w.-]+)['"]?\s*=\s*)?['"]?([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_]\w*)""", re.M
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An entry point that leads elsewhere than before: a module and a name in it, on both sides."""
+
+    path: str
+    line: int
+    base: tuple[str, str]
+    target: tuple[str, str]
+
+
+def points(both: Both) -> list[Point]:
+    """List the entry points of settings that name another module now."""
+    found = []
+    for path in sorted(both.base.files.keys() & both.target.files.keys()):
+        if is_settings(path) and both.base.files[path] != both.target.files[path]:
+            ours, theirs = _points(both.base.text(path)), _points(both.target.text(path))
+            for name, (line, now) in theirs.items():
+                if name in ours and ours[name][1] != now:
+                    found.append(Point(path, line, ours[name][1], now))
+    return found
+
+
+def _points(text: str) -> dict[str, tuple[int, tuple[str, str]]]:
+    found = {}
+    for match in _POINT.finditer(text):
+        line = text.count("\n", 0, match.start(2)) + 1
+        found[match[1] or match[3]] = line, (match[2], match[3])
+    return found
 
 
 def _named(text: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:

@@ -22,9 +22,7 @@ from verify.kernel.behaviour import BLANKED, blank
 
 PAIRS, BATCH = 300, 50
 # Pairs that are certified though they behave differently, by kind.
-UNMENDED: dict[int, str] = {
-    161: "an entry point that follows leaves a module unloaded that prints",
-}
+UNMENDED: dict[int, str] = {}
 
 
 @pytest.fixture(scope="module")

@@ -107,6 +107,8 @@ class Imports:
                 continue
             place = Place(path, line, TARGET)
             why = self._unneeded(row, path, here, before) or self._unknown(row)
+            if why and self._tried_along(row, path, {r for r, _ in found}, here):
+                why = ""
             if seen[row] > 1 or (row.plain in plain and row.name not in self._left_of(path)):
                 why = why or "stands twice, or under another guard"
             elif any(guard not in self._guards for guard in row.guards):
@@ -117,6 +119,14 @@ class Imports:
                 self._say(TEXT, row, f"this import {why}", place)
             else:
                 self._say(EXPLAINED, row, "code here needs this import", place)
+
+    def _tried_along(self, row: Row, path: str, rows_: set[Row], here: set[str]) -> bool:
+        """Tell whether a row came along with a `try` of several imports, of which one is needed."""
+        if not any(" Try" in guard for guard in row.guards):
+            return False
+        origins = self.origins.get(path, set())
+        known = any(row == old for origin in origins for old, _ in self._rows.get(origin, ()))
+        return known and any(one.guards == row.guards and one.name in here for one in rows_)
 
     def _before(self, path: str) -> set[str]:
         """Give the names that a file had, or the module that a package was."""
@@ -164,8 +174,8 @@ class Imports:
 
     def _carried(self, row: Row, path: str) -> bool:
         """Tell whether a new file has what `from __future__` brings where its code comes from."""
-        if path in self.both.base.files:
-            return False
+        if path in self.both.base.files and annotated(self.both.base.source(path)):
+            return False  # it was written without
         return any(
             row in {r for r, _ in rows(self.both.base, self.both.base.source(origin))}
             for origin in self.origins.get(path, ())
@@ -179,6 +189,12 @@ class Imports:
         names = {row.name for row in known}
         here = used(after)
         left = self._left(source)
+        arrived = {
+            name
+            for base, target in self.both.pairing.moved()
+            if target[0] == path
+            for name in stored(self.both.statement(self.both.target, target).node)
+        }
         for row, line in rows(self.both.base, source):
             if known[row] > 0:
                 known[row] -= 1
@@ -190,6 +206,8 @@ class Imports:
                 self._say(EXPLAINED, row, "what needed this import has left", place)
             elif row.name in names:
                 self._say(EXPLAINED, row, "the name comes from elsewhere now", place)
+            elif row.name in arrived:
+                self._say(EXPLAINED, row, "what it brought stands here now", place)
             else:
                 self._say(TEXT, row, "this import is gone, though nothing that used it left", place)
 
@@ -289,6 +307,16 @@ def _rows(
         module = ".".join([*above, *([module] if module else [])])
     for alias in node.names:
         yield Row(alias.asname or alias.name, module, alias.name, guards)
+
+
+def annotated(source: Source) -> bool:
+    """Tell whether a file has annotations."""
+    return any(
+        isinstance(node, ast.AnnAssign)
+        or getattr(node, "annotation", None) is not None
+        or getattr(node, "returns", None) is not None
+        for node in ast.walk(source.tree)
+    )
 
 
 def _tests(node: ast.AST) -> set[str]:

@@ -176,8 +176,8 @@ class Imports(State):
 
     def load_outside(self, name: str) -> Value:
         """Import a module that the tree does not have."""
-        if name in self.outside:
-            return Outside(name)
+        if self.pick(self.outside.get(name, UNBOUND)) is not UNBOUND:
+            return Outside(name)  # on other paths it may not have come in
         top = name.partition(".")[0]
         if self.probing and self.tries > self.only_imports:
             self.event("may be missing", name)

@@ -350,7 +350,8 @@ class Imports(State):
         where = self.homes.get(home(module, name), ("written", name))
         self.put(module.names, name, value)
         self.note_write(module, name)
-        self.event("write", where, key(value))
+        # Whose binding of that name it is, is compared by who reads it: `Writes`.
+        self.event("write", name, key(value))
         self.changes[where].add(self.site)
 
     def note_write(self, module: Module, name: str) -> None:

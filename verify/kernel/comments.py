@@ -150,7 +150,7 @@ class Comments:
         return self._pairs[where]
 
     def _say(self, kind: str, comment: Comment, what: str, path: str, side: str = TARGET) -> None:
-        place = Place(path, comment.line, side)
+        place = Place(path, comment.line, side, (comment.line,))
         self.both.found.say(kind, comment.text[:80], f"this comment {what}", place)
 
 

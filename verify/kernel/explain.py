@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 
 from verify.kernel.both import Both
 from verify.kernel.conserve import exported, symbol
@@ -19,7 +20,7 @@ from verify.kernel.machine.values import Made
 from verify.kernel.needs import file_of, rows
 from verify.kernel.pairing import Edit
 from verify.kernel.source import stored
-from verify.kernel.verdict import EXPLAINED, TEXT
+from verify.kernel.verdict import EXPLAINED, TARGET, TEXT
 
 Parts = tuple[str, ...]
 
@@ -30,7 +31,7 @@ class Edits:
     def __init__(self, both: Both) -> None:
         self.both = both
         self._same: dict[Hashable, set[tuple[Parts, Parts]]] = defaultdict(set)
-        self._ran: set[str] = set()
+        self._ran: dict[str, set[str]] = {}
         self._written: set[str] = set()
 
     def same(self, name: Made, one: Parts, two: Parts) -> None:
@@ -39,10 +40,11 @@ class Edits:
             site = name[0][1] if isinstance(name[0], tuple) else None
             self._same[site].add((one, two))
 
-    def note(self, one: Machine, two: Machine) -> None:
-        """Note which statements both sides have run, and what is patched."""
-        self._ran |= one.ran.keys() & two.ran.keys()
-        self._written |= {f"{module}.{name}" for _, module, name in two.written}
+    def note(self, machine: Machine) -> None:
+        """Note which statements a side has run, and what is patched."""
+        self._ran[machine.tree.side] = machine.every
+        if machine.tree is self.both.target:
+            self._written |= {f"{module}.{name}" for _, module, name in machine.written}
 
     def report(self) -> None:
         """Report each edit as explained or as text."""
@@ -51,9 +53,18 @@ class Edits:
             place = self.both.place(self.both.target, edit.target)
             if all(self._explained(edit, node, one, two) for one, two in edit.differences):
                 why = "what it names is spelled otherwise and means the same"
-                self.both.found.say(EXPLAINED, symbol(node), why, place)
+                places = self.both.edited(edit.base, edit.target)
+                there = [spot for spot in places if spot.side == TARGET]
+                self.both.found.say(EXPLAINED, symbol(node), why, *(there or [place]))
             else:
-                self.both.found.say(TEXT, symbol(node), "this statement was edited", place)
+                places = self.both.edited(edit.base, edit.target)
+                self.both.found.say(TEXT, symbol(node), "this statement was edited", *places)
+                for tree, at in ((self.both.base, edit.base), (self.both.target, edit.target)):
+                    first = self.both.place(tree, at)
+                    named = replace(first, line=self.both.statement(tree, at).node.lineno)
+                    for place in places:
+                        if place.side == first.side:
+                            self.both.found.edited(place, first, named)
 
     def _explained(
         self, edit: Edit, node: ast.stmt, one: ast.AST | None, two: ast.AST | None
@@ -66,7 +77,7 @@ class Edits:
         if ours and theirs:
             if (ours, theirs) in self._same[edit.base]:
                 return self._imported(edit.target[0], theirs)
-            ran = repr(edit.base) in self._ran and _at_top(node, two)
+            ran = all(repr(edit.base) in ran for ran in self._ran.values()) and _at_top(node, two)
             return ran and self._imported(edit.target[0], theirs)
         if _is_text(one) and _is_text(two):
             return _patches(node, two) and getattr(two, "value", "") in self._written

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 
 from verify.kernel.bodies import references
 from verify.kernel.both import Both
+from verify.kernel.effects import STANDARD
 from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
+from verify.kernel.whole import relocated
+from verify.kernel.words import words
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -37,6 +40,8 @@ class Row:
         return self.name, self.module, self.member
 
 
+# Modules of the standard library that one imports for what they do.
+_ACTING = words("readline rlcompleter antigravity this encodings codecs site faulthandler")
 # What a type checker alone reads may always be guarded: whether it was so, the machine sees.
 _FOR_TYPES = {
     f"0 If {[ast.dump(ast.parse(text, mode='eval').body)]}"
@@ -57,9 +62,14 @@ class Imports:
             for base, _ in both.pairing.moved()
             for name in stored(both.statement(both.base, base).node)
         }
-
+        self._came = {new: old for old, new in relocated(both).items()}
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
         self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
+        self._tops = {
+            row.module.partition(".")[0]
+            for p in both.sources(both.target)
+            for row, _ in rows(both.target, p)
+        }
         self._guards = {guard for p in both.sources(both.base) for guard in guards(p)} | _FOR_TYPES
 
     def check(self) -> None:
@@ -105,7 +115,7 @@ class Imports:
             seen[row] += 1
             if seen[row] <= known[row]:
                 continue
-            place = Place(path, line, TARGET)
+            place = Place(path, line, TARGET, (line,))
             why = self._unneeded(row, path, here, before) or self._unknown(row)
             if why and self._tried_along(row, path, {r for r, _ in found}, here):
                 why = ""
@@ -129,8 +139,8 @@ class Imports:
         return known and any(one.guards == row.guards and one.name in here for one in rows_)
 
     def _before(self, path: str) -> set[str]:
-        """Give the names that a file had, or the module that a package was."""
-        for old in (path, path.replace("/__init__.py", ".py")):
+        """Give the names that a file had, or the module that it was."""
+        for old in (path, path.replace("/__init__.py", ".py"), self._came.get(path, "")):
             if old in self.both.base.files:
                 body = self.both.base.source(old).tree.body
                 return {name for node in body for name in stored(node)}
@@ -159,6 +169,9 @@ class Imports:
             return ""
         tree = self.both.target
         name = row.module if row.member in (None, "*") else f"{row.module}.{row.member}"
+        path = file_of(tree, name) or file_of(tree, row.module)
+        if path.endswith(".py") and self._second_name(row.module, tree.name(path)):
+            return "names a module otherwise than anybody did"
         if file_of(tree, name):
             return ""
         path = file_of(tree, row.module)
@@ -167,6 +180,18 @@ class Imports:
             if row.member in bound or "*" in bound:
                 return ""
         return "leads to what nothing led to before"
+
+    def _second_name(self, module: str, name: str) -> bool:
+        """Tell whether an import counts a module's name from another root than its own."""
+        top = module.partition(".")[0]
+        if top in (name.partition(".")[0], ""):
+            return False
+        if any(plain[1].partition(".")[0] == top for plain in self._plain):
+            return False
+        spelled = re.compile(rf"^\s*(?:from|import)\s+{re.escape(top)}\b".encode(), re.M)
+        return not any(
+            spelled.search(d) for p, d in self.both.base.files.items() if p[-3:] == ".py"
+        )
 
     def _leads_to_moved(self, row: Row) -> bool:
         path = file_of(self.both.target, row.module)
@@ -187,7 +212,7 @@ class Imports:
         known = Counter(row for row, _ in rows(self.both.target, after))
         plain = {row.plain for row in known}
         names = {row.name for row in known}
-        here = used(after)
+        here, before = used(after), used(source)
         left = self._left(source)
         arrived = {
             name
@@ -201,15 +226,25 @@ class Imports:
                 continue
             if row.plain in plain:
                 continue  # told where it stands now
-            place = Place(path, line, BASE)
+            place = Place(path, line, BASE, (line,))
             if row.name in left and (row.name not in here or row.name in names):
                 self._say(EXPLAINED, row, "what needed this import has left", place)
             elif row.name in names:
                 self._say(EXPLAINED, row, "the name comes from elsewhere now", place)
             elif row.name in arrived:
                 self._say(EXPLAINED, row, "what it brought stands here now", place)
+            elif row.name not in before and self._inert(row):
+                self._say(EXPLAINED, row, "nothing here used this import", place)
             else:
                 self._say(TEXT, row, "this import is gone, though nothing that used it left", place)
+
+    def _inert(self, row: Row) -> bool:
+        """Tell whether the machine sees all that an import does, or it is known to do nothing."""
+        top = row.module.partition(".")[0]
+        if row.guards or row.member == "*" or row.module == "__future__" or top in _ACTING:
+            return False
+        inner = bool(file_of(self.both.base, row.module))
+        return inner or top in STANDARD or (row.member is not None and top in self._tops)
 
     def _left(self, source: Source) -> set[str]:
         """Give the words of the statements that left a file, or changed in it."""

@@ -236,8 +236,7 @@ def _spelled(statement: ast.stmt, scope: Scope) -> None:
 # Names by which a body may reach modules that it does not name.
 _REACHING = words(
     """patch monkeypatch setattr delattr import_module __import__ globals locals vars exec eval
-    reload sys mock getattr hasattr dir __dict__ locate find_spec os
-    glob rglob iterdir listdir scandir walk iter_modules walk_packages"""
+    reload sys mock getattr hasattr dir __dict__ locate find_spec os"""
 )
 
 

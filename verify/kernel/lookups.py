@@ -59,9 +59,8 @@ class Lookups:
                         yield f"{module}.{name}"
         elif kind == "imports":
             yield from self._imported(whose)
-        elif what.startswith("lists the folder"):
-            deep = what.endswith("below")
-            yield from listed(self.both.base, self.both.target, whose, deep=deep)
+        elif what == "lists the folder":
+            yield from _listed(self.both.base, self.both.target, whose)
         elif what == "reloads":
             if whose in apart or whose in self._moved():
                 yield whose
@@ -96,13 +95,10 @@ def fits(wanted: str, name: str) -> bool:
     return bool(re.fullmatch(".*".join(parts), name))
 
 
-def listed(base: Tree, target: Tree, folder: str, *, deep: bool) -> Iterator[str]:
-    """List the modules that a folder gained or lost, with those below it if it is read deep."""
+def _listed(base: Tree, target: Tree, folder: str) -> Iterator[str]:
     for path in base.files.keys() ^ target.files.keys():
-        if path.endswith(".py"):
-            inside = path.rpartition("/")[0]
-            if inside == folder or (deep and (not folder or inside.startswith(f"{folder}/"))):
-                yield path
+        if path.rpartition("/")[0] == folder and path.endswith(".py"):
+            yield path
 
 
 def _says(what: str) -> str:

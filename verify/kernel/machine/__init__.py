@@ -6,7 +6,6 @@ come in, `objects` attributes and calls, `expressions`
 and `statements` the language. `Machine` is all of them.
 
 calls        calls of the tree's code and, by the lists, of the outside
-paths        folders that are listed, by the way that leads to them
 """
 
 from verify.kernel.machine.statements import Machine

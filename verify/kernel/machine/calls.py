@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
-from functools import partial
 
 from verify.kernel import effects
-from verify.kernel.machine import paths
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import Objects, identity
 from verify.kernel.machine.scopes import binds, parameters
@@ -97,12 +95,12 @@ class Calls(Objects):
             "sys.path.extend": self._sys_path,
             "site.addsitedir": self._sys_path,
             "pkgutil.iter_modules": self._listing,
-            "pkgutil.walk_packages": partial(self._below, "walk"),
+            "pkgutil.walk_packages": self._listing,
             "importlib.resources.files": self._listing,
             "glob.glob": self._listing,
             "os.listdir": self._listing,
             "os.scandir": self._listing,
-            "os.walk": partial(self._below, "walk"),
+            "os.walk": self._listing,
             "pathlib.Path.glob": self._listing,
             "pathlib.Path.rglob": self._listing,
             "pathlib.Path.iterdir": self._listing,
@@ -147,9 +145,6 @@ class Calls(Objects):
             own = self.in_class(function.of, "__call__")
             if own is not None:
                 return self.call(own, [function, *given], named)
-        if isinstance(function, Unknown) and isinstance(function.how, tuple):
-            if function.how[0] == "attribute" and function.how[-1] in paths.LISTS:
-                self._lists(function.how[1], given, str(function.how[-1]))
         return self.act("call", key(function), given, named)
 
     def act(self, what: str, of: Key, given: list[Value], named: Named) -> Value:
@@ -815,22 +810,10 @@ class Calls(Objects):
         return NONE
 
     def _listing(self, given: list[Value], named: Named) -> Value | None:
-        """Note that a folder is listed."""
-        self._lists(key(given[0]) if given else (), given, "")
+        """Note that a folder is listed; which one is told by what the path was made of."""
+        for folder in sorted(folders_in(told(given, named))):
+            self.open("lists the folder", folder)
         return Unknown(("listing", told(given, named)))
-
-    def _below(self, how: str, given: list[Value], named: Named) -> Value | None:
-        """Note that a folder is listed, and those in it."""
-        self._lists(key(given[0]) if given else (), [], how)
-        return Unknown(("listing", told(given, named)))
-
-    def _lists(self, path: Key, given: list[Value], how: str) -> None:
-        """Note which folder is listed, or those that the path was made of."""
-        pattern = paths.literal_text(key(given[0])) if how and given else ""
-        found = paths.listing(path, how, pattern or "")
-        folders = [found] if found else [(f, True) for f in sorted(folders_in(path))]
-        for folder, deep in folders:
-            self.open("lists the folders below" if deep else "lists the folder", folder)
 
 
 def told(given: Sequence[Value], named: Named) -> Key:

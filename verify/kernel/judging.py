@@ -31,9 +31,6 @@ _EVALUATES = re.compile(
 _FRAMEWORKS = re.compile(
     r"\b(?:pydantic|fastapi|typer|msgspec|strawberry|injector|singledispatch|attrs)\b"
 )
-# Whoever lists the modules of a folder finds it by where a file lies.
-_LISTS = re.compile(rb"\b(?:r?glob|iterdir|listdir|scandir|walk|iter_modules|walk_packages)\b")
-_STANDS = re.compile(rb"__(?:file|path)__")
 _READ_BY_DATACLASS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 
 
@@ -68,7 +65,6 @@ class Judge:
         """Judge all entries."""
         self.runs.near = near(self.both.base, self.both.changed)
         self.runs.near |= near(self.both.target, self.both.changed)
-        self.runs.near |= self._listing()
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
@@ -91,14 +87,6 @@ class Judge:
         self.lookups.report()
         self.observed.report()
         self.edits.report()
-
-    def _listing(self) -> set[str]:
-        """Give the files that list folders, where a folder gained or lost a module."""
-        base, target = self.both.base, self.both.target
-        if not any(path.endswith(".py") for path in base.files.keys() ^ target.files.keys()):
-            return set()
-        python = [path for path in base.files if path.endswith(".py")]
-        return {p for p in python if _STANDS.search(base.files[p]) and _LISTS.search(base.files[p])}
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)

@@ -6,7 +6,16 @@ import re
 from collections.abc import Hashable
 
 from verify.kernel import doctests, effects, strings, subclasses, tests
-from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_names, reaches, sets
+from verify.kernel.bodies import (
+    Bodies,
+    Probe,
+    Reference,
+    Resolved,
+    asks_loaded,
+    global_names,
+    reaches,
+    sets,
+)
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
@@ -160,7 +169,8 @@ class Judge:
         for name in sorted(one.definitions.keys() & two.definitions.keys(), key=repr):
             slots = ours.machine.slots + theirs.machine.slots
             self._pair(name, (ours, one), (theirs, two))
-            if ours.machine.slots + theirs.machine.slots > slots:
+            asks = asks_loaded(one.definitions[name].value.node)
+            if asks or ours.machine.slots + theirs.machine.slots > slots:
                 loose.append(name)
         self._loose[pair] = loose
         self._tops(ours, theirs, one, two)
@@ -176,6 +186,9 @@ class Judge:
             return  # nothing that changed can be reached from here
         self._made(first, second)
         means = self._definition(name, (ours, a), (theirs, b))
+        for bodies, made in ((ours, a), (theirs, b)):
+            asked = asks_loaded(made.node)
+            means = hash((means, frozenset(m for m in asked if m in bodies.machine.modules)))
         if (name, means) in self._probes:
             return  # read before, with the same meaning of every name
         self._probes.add((name, means))

@@ -397,6 +397,8 @@ class Expressions(Calls):
             self.stain()  # whatever else was imported is seen
         if isinstance(wanted, str) and wanted in self.modules:
             return self.as_value(self.modules[wanted])
+        if isinstance(wanted, str) and wanted in self.tree.named:
+            self.event("not loaded", wanted)
         return None
 
     def _on_call(self, node: ast.Call, scope: Scope) -> Value:

@@ -86,8 +86,8 @@ def _is_line(text: str) -> bool:
 
 
 def dotted(path: str) -> str:
-    """Name a module as it is imported."""
-    parts = path.removeprefix("src/").removesuffix(".py").split("/")
+    """Name a module as it is imported; tests find each other by their folder."""
+    parts = path.removeprefix("src/").removeprefix("tests/").removesuffix(".py").split("/")
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -322,6 +322,8 @@ class _Caller:
             package, _, last = new.rpartition(".")
             added = f"from {package} import {last} as {last}_new" if package else f"import {last}"
         found = [n for n in ast.walk(ast.parse(self.text)) if isinstance(n, IMPORTS)]
+        handles = [n for n in found if self._is_handle(n, old)]
+        first = min(handles, key=lambda n: n.lineno, default=None)
         for node in sorted(found, key=lambda n: -n.lineno):
             at = slice(node.lineno - 1, node.end_lineno)
             line = "".join(lines[at])
@@ -337,14 +339,13 @@ class _Caller:
                     parts.append(f"from {new} import {', '.join(map(_alias, gone))}")
                 if gone or len(parts) > 1:
                     lines[at] = [indent + part + "\n" for part in parts]
-            elif added and self._is_handle(node, old):
+            elif added and node is first:
                 lines[at] = [line, indent + added + "\n"]
         self.text = "".join(lines)
 
-    def _is_handle(self, node: ast.stmt, old: str) -> bool:
+    def _is_handle(self, node: ast.Import | ast.ImportFrom, old: str) -> bool:
         if isinstance(node, ast.Import):
             return any(a.name == old for a in node.names)
-        assert isinstance(node, ast.ImportFrom)
         return any(f"{absolute(node, self.path)}.{a.name}" == old for a in node.names)
 
 

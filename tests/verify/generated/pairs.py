@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ KINDS = {
     8: "tables and lookups at run time",
     9: "tests, doctests, entry points",
 }
+TEXT = r"[\"'][\w.]+[.:]\w+[\"']"
+PATCHED = r"(?:patch|setattr)\([^)]*\)"
 NEW = ("moved", "parts", "extra", "fresh", "pieces")
 
 
@@ -74,7 +77,7 @@ def _changed(seed: int, made: Made, draw: random.Random) -> Pair | None:
             break
     else:
         return None
-    edit = Edited("", moved, honest=True)
+    edit = Edited("", moved, honest=not _repointed(made.files, moved))
     if draw.random() < 0.65:
         for name in draw.sample(sorted(EDITS), len(EDITS)):
             there = EDITS[name](made.files, moved, move, draw)
@@ -125,6 +128,18 @@ def _destination(files: Files, source: str, draw: random.Random) -> str:
     if chosen < 0.35 and folder and dotted(f"{inner}x.py").count("."):
         return f"{inner}sub/{name}.py"
     return f"{inner}{name}.py"
+
+
+def _repointed(base: Files, after: Files) -> bool:
+    """Whether texts that are no target of a patch name another module now: that is to read."""
+    texts = {path: (base.get(path, ""), text) for path, text in after.items()}
+    return any(
+        re.findall(TEXT, re.sub(PATCHED, "", one)) != re.findall(TEXT, re.sub(PATCHED, "", two))
+        for path, (one, two) in texts.items()
+        if path in base
+        and path.endswith(".py")
+        and set(re.findall(TEXT, two)) - set(re.findall(TEXT, one))
+    )
 
 
 def _parses(files: Files) -> bool:

@@ -323,6 +323,17 @@ class Child:
                         twice.add(name)
         return {name: value for name, value in sorted(found.items()) if name not in twice}
 
+    def tables(self) -> dict[str, Any]:
+        """Give what lists, sets and dictionaries at the top hold, by name; no name that is two."""
+        found: dict[str, Any] = {}
+        twice = set()
+        for module in [m for m in list(sys.modules.values()) if self.values.ours(m)]:
+            for name, value in list(vars(module).items()):
+                if type(value) in (list, dict, set) and not name.startswith("__"):
+                    if found.setdefault(name, value) is not value:
+                        twice.add(name)
+        return {n: self.values.of(v) for n, v in sorted(found.items()) if n not in twice}
+
     def probe(self, names: Sequence[str]) -> list[Any]:
         """Call what both trees hold, and what is in it."""
         mine = self.definitions()
@@ -411,7 +422,8 @@ def _child(folder: str, files: Files, blank: Any, pipes: tuple[int, int]) -> Non
                 if kind == "end":
                     break
                 if kind == "start":
-                    said = [child.start([tuple(step) for step in what]), list(child.definitions())]
+                    ended = child.start([tuple(step) for step in what])
+                    said = [ended, list(child.definitions()), child.tables()]
                 elif kind == "probe":
                     said = [child.probe(what), child.values.text(child.out.getvalue())]
                 print(json.dumps(said), file=says, flush=True)
@@ -441,7 +453,11 @@ def compare(base: Files, target: Files, blank: Any) -> dict[str, Any]:
         try:
             for ours, theirs in entries(base, target):
                 one, two = _both(runs, ["start", ours], ["start", theirs])
-                if one[0] == two[0] and one != ["died"]:
+                if one != ["died"] and two != ["died"]:
+                    for name in one[2].keys() ^ two[2].keys():
+                        one[2].pop(name, None)
+                        two[2].pop(name, None)
+                if one[0] == two[0] and one != ["died"] and one[2] == two[2]:
                     shared = [name for name in one[1] if name in set(two[1])]
                     sound += all(step[0] == "done" for step in one[0])
                     one, two = _both(runs, ["probe", shared], ["probe", shared])

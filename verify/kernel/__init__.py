@@ -4,6 +4,7 @@ Both trees are imported on an abstract machine, and what happens is compared. `c
 files that differ, from both trees, and looks into the others as needed. It stands on the standard
 library alone and shares no code with the mover: it is a second opinion.
 
+behaviour what is behaviour and what is not: what the generator's judge blanks
 bodies    what function bodies refer to, and what they do
 both      the pair of trees, with what everyone asks of it
 comments  so are comments, each at its place

@@ -92,7 +92,7 @@ class Comments:
             statement.imports_only
             and statement.first <= comment.line <= statement.last
             and statement.text.replace(comment.text, "").rstrip() not in known
-            and not set(stored(statement.node)) & used(source)
+            and not set(stored(statement.node)) <= used(source)
             for statement in source.statements
         )
 

@@ -333,7 +333,7 @@ class Expressions(Patches):
                 return Constant(bool(_COMPARE[type(op)](left, right)))
             except Exception:
                 return None
-        if isinstance(two, Collection) and isinstance(op, (ast.In, ast.NotIn)):
+        if isinstance(op, (ast.In, ast.NotIn)):
             return self._contained(one, op, two)
         return None
 
@@ -344,7 +344,13 @@ class Expressions(Patches):
             return literal(value)
         return literal(value)
 
-    def _contained(self, one: Value, op: ast.cmpop, two: Collection) -> Value | None:
+    def _contained(self, one: Value, op: ast.cmpop, two: Value) -> Value | None:
+        name = literal(one)
+        if isinstance(two, Outside) and two.name == "sys.modules" and isinstance(name, str):
+            if name in self.modules or name in self.tree.named:
+                return Constant((name in self.modules) == isinstance(op, ast.In))
+        if not isinstance(two, Collection):
+            return None
         held = two.names if two.kind == "dict" else two.items
         if not isinstance(one, Constant) or not all(isinstance(v, Constant) for v in held):
             return None
@@ -420,6 +426,8 @@ class Expressions(Patches):
             self.stain()  # whatever else was imported is seen
         if isinstance(wanted, str) and wanted in self.modules:
             return self.as_value(self.modules[wanted])
+        if isinstance(wanted, str) and wanted in self.tree.named:
+            self.event("not loaded", wanted)
         return None
 
     def _on_call(self, node: ast.Call, scope: Scope) -> Value:

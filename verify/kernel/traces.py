@@ -99,7 +99,7 @@ class Comparison:
             longer, side = (ours, BASE) if len(ours) > len(theirs) else (theirs, TARGET)
             event = longer[min(len(ours), len(theirs))]
             now = "no longer happens" if side == BASE else "happens now as well"
-            self._say(BREAKS, f"{_shown(event)} {now}", Place(event.path, event.line, side))
+            self._say(BREAKS, f"{_shown(event)}, which {now}", Place(event.path, event.line, side))
             return
         self._outside(_imported(one), _imported(two))
 

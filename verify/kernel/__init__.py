@@ -14,15 +14,22 @@ door      the door: from the files of two trees to a certificate
 effects   what acts and what does not: the lists, each with its reason
 entries   from what a program can start
 explain   edits that a move entails, derived again
+flow      what an expression may be made of, within one file
 judging   the order of judgement
+links     which units of the two sides belong together
 lookups   lookups at run time: open, or assumed
 needs     imports that a move entails
 observed  what one statement reads at import and another changes, over several entries
+packaging what is installed: whether lists of packages and sources take what is new
 pairing   which statement of the target is which of the base
+paths     files that code reads or runs by their path, and folders that it lists
 runs      runs of one entry on both sides
 settings  settings that tools read, pytest's among them
 source    a file as statements, and the comments that stand at each
 strings   names that stand in texts
+subclasses whose subclasses somebody lists
+symlinks  symbolic links, which the machine does not follow
+tables    a module and one of its names, said together, for somebody who looks them up
 tests     tests: which are collected, and what pytest brings to each
 traces    two runs compared: events, bindings, how they end
 tree      one tree: what modules are called, where an import leads, who reaches a change

@@ -18,21 +18,27 @@ from verify.kernel import doctests
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.scopes import INNER, binds, own_names, parameters
-from verify.kernel.machine.state import MOST_STEPS, Event, Raised, TooMuchError
+from verify.kernel.machine.state import MOST_STEPS, Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
+from verify.kernel.machine.units import Event
 from verify.kernel.machine.values import (
+    MOST_PARTS,
     UNBOUND,
+    Choice,
     Class,
+    Collection,
     Constant,
     Function,
     Instance,
     Module,
     ModuleValue,
     Outside,
+    Product,
     Scope,
     Unknown,
     Value,
     key,
+    leaves,
 )
 from verify.kernel.source import DEFINITIONS, IMPORTS, imports_only, stored
 from verify.kernel.words import words
@@ -61,7 +67,7 @@ class Probe:
     @property
     def acts(self) -> list[tuple[Hashable, ...]]:
         """Give what it does, in order; outside imports are looked at where they are needed."""
-        return [event.what for event in self.events if event.what[0] != "outside import"]
+        return [event.what for event in self.events if event.acts]
 
 
 @lru_cache(maxsize=1 << 15)
@@ -253,8 +259,48 @@ def global_names(node: ast.AST) -> frozenset[str]:
     )
 
 
+@lru_cache(maxsize=1 << 15)
+def sets(node: ast.AST) -> bool:
+    """Tell whether a body sets attributes of what is not its own."""
+    own = binds(node).locals
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and not isinstance(inner.ctx, ast.Load):
+            chain = _chain(inner)
+            if chain is None or chain[0].id not in own:
+                return True
+    return False
+
+
 # Values through which no module of the tree can be reached.
 _WITHOUT_MODULES = (Outside, Constant, Class, Unknown)
+MOST_HELD = 50  # of a collection that is looked through for modules
+MOST_DEPTH = 4  # of collections in it
+# Names by which a function may give a module that it does not name.
+_GIVING = words(
+    """import_module __import__ globals locals vars exec eval reload modules getattr locate __dict__
+    resolve_name import_string"""
+)
+
+
+@lru_cache(maxsize=1 << 15)
+def gives(node: ast.AST) -> bool:
+    """Tell whether a body may get a module by a lookup."""
+    return any(
+        getattr(inner, "id", "") in _GIVING or getattr(inner, "attr", "") in _GIVING
+        for inner in ast.walk(node)
+    )
+
+
+def _names_modules(arguments: Hashable) -> bool:
+    """Tell whether a module was among the arguments of a call, or may have been."""
+    todo = [arguments]
+    for seen, part in enumerate(todo):
+        if not isinstance(part, tuple):
+            continue
+        if part[:1] in (("module",), ("deep",), ("many",)) or seen > MOST_PARTS:
+            return True
+        todo.extend(part)
+    return False
 
 
 class Bodies:
@@ -262,25 +308,56 @@ class Bodies:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self._modules = False  # whether what was resolved last goes through a module of the tree
+        self._met: list[Value] = []  # what was resolved last leads to
+        self._through: dict[Function | Class, bool] = {}
 
     def goes_through_modules(self, made: Function | Class, owner: Class | None) -> bool:
         """Tell whether a body uses modules of the tree as values, so that it has to be run."""
-        self._modules = False
-        self.resolve(made, set())
-        if owner is not None and not self._modules:
-            start = self.machine.in_class(owner, "__init__")
-            held = owner.attributes.values()
-            self._modules = any(isinstance(value, ModuleValue) for value in held)
-            if isinstance(start, Function) and start is not made and not self._modules:
-                self.resolve(start, set())
-        return self._modules
+        if self._leads_to_modules(made):
+            return True
+        if owner is None:
+            return False
+        start = self.machine.in_class(owner, "__init__")
+        if any(isinstance(value, ModuleValue) for value in owner.attributes.values()):
+            return True
+        return isinstance(start, Function) and start is not made and self._leads_to_modules(start)
+
+    def _leads_to_modules(self, made: Function | Class) -> bool:
+        """Tell whether a body, or a function that it names, gets hold of a module."""
+        if made not in self._through:
+            self._through[made] = False  # in a circle: what the others say
+            self.resolve(made, set())
+            met = self._met
+            self._through[made] = gives(made.node) or any(map(self._holds, met))
+        return self._through[made]
+
+    def _holds(self, value: Value, depth: int = 0) -> bool:
+        """Tell whether a module can be reached through a value."""
+        if isinstance(value, Function):
+            return self._leads_to_modules(value)
+        if isinstance(value, _WITHOUT_MODULES):
+            return False
+        if depth >= MOST_DEPTH or isinstance(value, ModuleValue):
+            return True
+        inner: list[Value] = []
+        if isinstance(value, Collection):
+            inner = [*value.items, *value.names]
+        elif isinstance(value, Instance):
+            inner = [*value.attributes.values()]
+        elif isinstance(value, Choice):
+            inner = leaves(value)
+        elif isinstance(value, Product) and not _names_modules(value.arguments):
+            inner = [*value.attributes.values(), *([value.wraps] if value.wraps else ())]
+        elif value is not UNBOUND:
+            return True
+        return len(inner) > MOST_HELD or any(self._holds(one, depth + 1) for one in inner)
 
     def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""
         self.machine.reads = lambda module, name: reads.add((module.name, name))
         known: dict[tuple[str, ...], Hashable] = {}
         found = []
+        self._met = []
         with self._quietly():
             scope = self._with_imports(made)
             for reference in references(made.node):
@@ -332,18 +409,20 @@ class Bodies:
         machine = self.machine
         try:
             value = machine.look_up(parts[0], scope)
-            self._modules = self._modules or not isinstance(value, _WITHOUT_MODULES)
             for index, part in enumerate(parts[1:], 1):
                 if isinstance(value, ModuleValue):
                     if part not in value.module.names and "__getattr__" in value.module.names:
+                        self._met.append(value)
                         return ("asked", value.module.name, parts[index:])
                     value = machine.attribute(value, part)
                 elif isinstance(value, Outside):
                     value = machine.attribute(value, part)
                 else:
+                    self._met.append(value)
                     return (meaning(value), parts[index:])
         except Raised as error:
             return ("unbound", error.error)
+        self._met.append(value)
         return (meaning(value), ())
 
     def probe(self, made: Function, owner: Class | None = None) -> Probe:
@@ -438,12 +517,12 @@ class Bodies:
     def _quietly(self) -> Iterator[None]:
         """Read without leaving a trace in the run."""
         machine = self.machine
-        mark, probing = len(machine.log), machine.probing
+        mark, probing, changed = len(machine.log), machine.probing, machine.changed
         machine.probing = True
         try:
             yield
         finally:
-            machine.probing = probing
+            machine.probing, machine.changed = probing, changed
             machine.undo(mark)
 
 

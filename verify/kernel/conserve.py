@@ -120,6 +120,8 @@ def _met(both: Both) -> None:
 def _needed(both: Both, at: At) -> bool:
     """Tell whether code that came along uses what a copy binds."""
     names = set(stored(both.statement(both.target, at).node))
+    if names == {"pytestmark"}:
+        return True  # what it does to whom is compared test by test
     return any(
         name.id in names
         for target, base in both.pairing.base_of.items()

@@ -20,6 +20,7 @@ from verify.kernel.machine.values import (
     leaves,
 )
 from verify.kernel.pairing import At
+from verify.kernel.runs import Run
 from verify.kernel.source import DEFINITIONS, stored
 from verify.kernel.verdict import BREAKS, TEXT
 from verify.kernel.words import words
@@ -32,6 +33,7 @@ class Copies:
         self.both = both
         self._by_path: dict[str, list[At]] = {}
         self._compared: set[str] | None = None
+        self._seen: set[int] = set()
         for at in sorted(both.pairing.copies):
             self._by_path.setdefault(at[0], []).append(at)
             node = both.statement(both.target, at).node
@@ -39,12 +41,18 @@ class Copies:
                 place = both.place(both.target, at)
                 both.found.say(TEXT, symbol(node), "this statement stands twice", place)
 
-    def check(self, machine: Machine) -> None:
+    def check(self, run: Run) -> None:
         """Check the copies that a run of the target has met."""
-        for module in machine.modules.values():
-            if isinstance(module, Module):
-                for at in self._by_path.get(module.path, ()):
-                    self._copy(machine, module, at)
+        if not self._by_path:
+            return
+        for unit in run.units:
+            if unit.number in self._seen:
+                continue
+            self._seen.add(unit.number)
+            for module in unit.modules.values():
+                if isinstance(module, Module):
+                    for at in self._by_path.get(module.path, ()):
+                        self._copy(run.machine, module, at)
 
     def _identities(self) -> set[str]:
         """Give the names that the changed files compare by `is`."""

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from verify.kernel import conserve, files, judging
+from verify.kernel import conserve, files, judging, symlinks
 from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
@@ -19,8 +19,7 @@ Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has th
 # Calls of the machine within each other: a chain of a thousand imports. Before 3.11 each one takes
 # its part of the thread's stack.
 DEEPEST = 30_000 if sys.version_info >= (3, 11) else 9_000
-REGULAR = (0o100644, 0o100755)
-LINK = 0o120000
+REGULAR, LINK = (0o100644, 0o100755), 0o120000
 
 
 class Rest(Protocol):
@@ -73,8 +72,8 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
         Comments(both).check()
         Imports(both).check()
         judging.judge(both)
+        symlinks.check(both, _links(base, target, rest))
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
-        files.links(both, _links(base, target, rest))
     except RecursionError:
         found = both.found if both is not None else Findings()
         found.say(OPEN, min(python, default=""), "a statement nests too deeply")
@@ -87,9 +86,10 @@ def _regular(files: Files) -> dict[str, bytes]:
 
 
 def _links(base: Files, target: Files, rest: Rest | None) -> dict[str, bytes]:
-    """Give the symbolic links that both trees have, and where each leads."""
-    held = {p: data for p, (data, mode) in base.items() if mode == LINK and p in target}
-    return {**(rest.links() if rest is not None else {}), **held}
+    found = dict(rest.links()) if rest is not None else {}
+    for side in (base, target):
+        found.update((path, data) for path, (data, mode) in side.items() if mode == LINK)
+    return found
 
 
 def _mode(files: Files, path: str) -> int | None:

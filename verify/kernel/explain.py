@@ -31,7 +31,7 @@ class Edits:
     def __init__(self, both: Both) -> None:
         self.both = both
         self._same: dict[Hashable, set[tuple[Parts, Parts]]] = defaultdict(set)
-        self._ran: set[str] = set()
+        self._ran: dict[str, set[str]] = {}
         self._written: set[str] = set()
 
     def same(self, name: Made, one: Parts, two: Parts) -> None:
@@ -40,10 +40,11 @@ class Edits:
             site = name[0][1] if isinstance(name[0], tuple) else None
             self._same[site].add((one, two))
 
-    def note(self, one: Machine, two: Machine) -> None:
-        """Note which statements both sides have run, and what is patched."""
-        self._ran |= one.ran.keys() & two.ran.keys()
-        self._written |= {f"{module}.{name}" for _, module, name in two.written}
+    def note(self, machine: Machine) -> None:
+        """Note which statements a side has run, and what is patched."""
+        self._ran[machine.tree.side] = machine.every
+        if machine.tree is self.both.target:
+            self._written |= {f"{module}.{name}" for _, module, name in machine.written}
 
     def report(self) -> None:
         """Report each edit as explained or as text."""
@@ -76,7 +77,7 @@ class Edits:
         if ours and theirs:
             if (ours, theirs) in self._same[edit.base]:
                 return self._imported(edit.target[0], theirs)
-            ran = repr(edit.base) in self._ran and _at_top(node, two)
+            ran = all(repr(edit.base) in ran for ran in self._ran.values()) and _at_top(node, two)
             return ran and self._imported(edit.target[0], theirs)
         if _is_text(one) and _is_text(two):
             return _patches(node, two) and getattr(two, "value", "") in self._written

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
-from verify.kernel import doctests, effects, strings, tests
-from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_names, reaches
+from verify.kernel import doctests, effects, strings, subclasses, tests
+from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_names, reaches, sets
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
 from verify.kernel.entries import Arrival, Entry, arrivals, entries, near
 from verify.kernel.explain import Edits
+from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
-from verify.kernel.machine.values import Class, Function, Made, Product, key
+from verify.kernel.machine.units import Unit
+from verify.kernel.machine.values import Class, Function, Made, key
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
-from verify.kernel.source import DEFINITIONS
 from verify.kernel.traces import Comparison, Gains
-from verify.kernel.tree import search_path
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.writes import Writes
 
@@ -53,7 +52,13 @@ class Judge:
         self.observed = Observed(both)
         self.edits = Edits(both)
         self._probes: set[tuple[Made, int]] = set()
-        self._covered: set[str] = set()  # modules that another entry loads as if they started
+        self._readers: dict[str, Bodies] = {}
+        self._links = Links(both)
+        edited = {edit.base for edit in both.pairing.edits}
+        self._same = both.pairing.becomes.keys() - edited  # statements that are what they were
+        self._read_units: set[tuple[int, int]] = set()  # those whose bodies were read
+        # definitions that read a submodule which somebody else imports: by the units they are of
+        self._loose: dict[tuple[int, int], list[Made]] = {}
         self.evaluated = False  # whether somebody who reaches the change evaluates annotations
 
     def run(self) -> None:
@@ -61,20 +66,21 @@ class Judge:
         self.runs.near = near(self.both.base, self.both.changed)
         self.runs.near |= near(self.both.target, self.both.changed)
         files = self.both.base.files.keys() & self.runs.near
-        self.runs.lists_subclasses = any(
-            b"__subclasses__" in data
-            for path, data in self.both.base.files.items()
-            if path.endswith(".py")
-        )
+        self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
         for entry in entries(self.both.base, self.both.target, self.runs.near):
-            if entry.name not in self._covered or entry.script:
-                self._entry(entry)
+            self._entry(entry)
         for arrival in arrivals(self.both):
             self._arrival(arrival)
         tests.check(self.both, self.runs)
         doctests.check(self.both)
         strings.check(self.both)
+        for tree in (self.both.base, self.both.target):
+            machine = self.runs.machine(tree)
+            self.writes.note(machine)
+            self.lookups.note(machine)
+            self.observed.note(machine)
+            self.edits.note(machine)
         self.writes.report()
         self.lookups.report()
         self.observed.report()
@@ -83,18 +89,9 @@ class Judge:
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
         done = Comparison(self.both, entry, one, two, self.gains).run()
-        self.observed.entry(str(entry), one.machine, two.machine, done=done)
-        if done and not entry.script and list(one.machine.folders) == list(two.machine.folders):
-            for name in {*one.machine.covered()} & {*two.machine.covered()}:
-                if name not in self._covered and self._same_search(name, one.machine.folders):
-                    self._covered.add(name)
-                    self.observed.covered(name, one.machine, two.machine)
+        self.observed.entry(str(entry), one, two, done=done)
         self._read(one, two)
-
-    def _same_search(self, name: str, folders: Sequence[str]) -> bool:
-        """Tell whether a module searches the same folders when it is what starts."""
-        path = next(iter(self.both.base.named.get(name, ())), "")
-        return bool(path) and list(search_path(self.both.base, path, script=False)) == list(folders)
+        self.runs.end(two, one)
 
     def _arrival(self, arrival: Arrival) -> None:
         """Look at code where it arrives, beside where it comes from, whoever else loads it."""
@@ -104,56 +101,79 @@ class Judge:
             why = f"importing it raises {two.failure.error}: {about}"
             name = self.both.name(arrival.path)
             self.both.found.say(BREAKS, name, why, Place(*two.at))
-        self.observed.guards(one.machine, two.machine)
+        self.observed.guards(one, two)
         self._read(one, two)
+        self.runs.end(two, one)
 
     def _read(self, one: Run, two: Run) -> None:
-        self.copies.check(two.machine)
-        self._bodies(one, two)
-        for run in (one, two):
-            self.writes.note(run.machine)
-        self.lookups.note(one.machine, two.machine)
-        self.observed.note(one.machine, two.machine)
-        self.edits.note(one.machine, two.machine)
+        self.copies.check(two)
+        ours, theirs = self._bodies(one.machine), self._bodies(two.machine)
+        for unit in one.units:
+            for other in self._links.of(unit, two):
+                self._units(ours, theirs, unit, other)
 
-    def _bodies(self, one: Run, two: Run) -> None:
-        ours, theirs = Bodies(one.machine), Bodies(two.machine)
-        owners = _owners(one.machine), _owners(two.machine)
-        shared = one.machine.definitions.keys() & two.machine.definitions.keys()
-        for name in sorted(shared, key=repr):
-            a, b = one.machine.definitions[name].value, two.machine.definitions[name].value
-            _note_globals(one.machine, a)
-            _note_globals(two.machine, b)
-            if not {a.scope.module.path, b.scope.module.path} & self.runs.near:
-                continue  # nothing that changed can be reached from here
-            self._made(one.machine.definitions[name], two.machine.definitions[name])
-            means = self._definition(name, (ours, a), (theirs, b))
-            if (name, means) in self._probes:
-                continue  # read before, with the same meaning of every name
-            self._probes.add((name, means))
-            if isinstance(a, Function) and isinstance(b, Function):
-                if not self._runs(ours, theirs, a, b, owners[0].get(name), owners[1].get(name)):
-                    continue
-                p = ours.probe(a, owners[0].get(name))
-                q = theirs.probe(b, owners[1].get(name))
+    def _bodies(self, machine: Machine) -> Bodies:
+        """Give what reads the bodies of one side."""
+        side = machine.tree.side
+        if side not in self._readers:
+            self._readers[side] = Bodies(machine)
+        return self._readers[side]
+
+    def _units(self, ours: Bodies, theirs: Bodies, one: Unit, two: Unit) -> None:
+        """Compare the definitions of two units: once, but for those that see who else is there."""
+        pair = one.number, two.number
+        altered = one.mask & ours.machine.changed or two.mask & theirs.machine.changed
+        if pair in self._read_units and not altered:
+            for name in self._loose.get(pair, ()):
+                self._pair(name, (ours, one), (theirs, two))
+            return
+        self._read_units.add(pair)
+        loose = []
+        for name in sorted(one.definitions.keys() & two.definitions.keys(), key=repr):
+            slots = ours.machine.slots + theirs.machine.slots
+            self._pair(name, (ours, one), (theirs, two))
+            if ours.machine.slots + theirs.machine.slots > slots:
+                loose.append(name)
+        self._loose[pair] = loose
+        self._tops(ours, theirs, one, two)
+
+    def _pair(self, name: Made, one: tuple[Bodies, Unit], two: tuple[Bodies, Unit]) -> None:
+        """Compare a definition as it is on both sides."""
+        (ours, unit), (theirs, other) = one, two
+        first, second = unit.definitions[name], other.definitions[name]
+        a, b = first.value, second.value
+        _note_globals(ours.machine, a)
+        _note_globals(theirs.machine, b)
+        if not {a.scope.module.path, b.scope.module.path} & self.runs.near:
+            return  # nothing that changed can be reached from here
+        self._made(first, second)
+        means = self._definition(name, (ours, a), (theirs, b))
+        if (name, means) in self._probes:
+            return  # read before, with the same meaning of every name
+        self._probes.add((name, means))
+        if isinstance(a, Function) and isinstance(b, Function):
+            above, of = owner(unit, a), owner(other, b)
+            if self._runs(name, (ours, a, above), (theirs, b, of)):
+                p, q = ours.probe(a, above), theirs.probe(b, of)
                 self._probed(name, b, p, q)
-        self._tops(ours, theirs)
 
     def _runs(
         self,
-        ours: Bodies,
-        theirs: Bodies,
-        a: Function,
-        b: Function,
-        *owners: Class | None,
+        name: Made,
+        one: tuple[Bodies, Function, Class | None],
+        two: tuple[Bodies, Function, Class | None],
     ) -> bool:
-        """Tell whether a body has to be run: in a changed file, or where it may reach modules."""
-        if {a.scope.module.path, b.scope.module.path} & self.both.changed or reaches(a.node):
+        """Tell whether a body has to be run: where it was edited, or may reach modules.
+
+        Of one that is what it was, all that it names is compared, and what it calls is read itself.
+        """
+        a, b = one[1], two[1]
+        if {a.scope.module.path, b.scope.module.path} & self.both.changed:
+            if name[0][1] not in self._same:  # type: ignore[index]
+                return True
+        if reaches(a.node) or sets(a.node):
             return True
-        return any(
-            bodies.goes_through_modules(made, owner)
-            for bodies, made, owner in ((ours, a, owners[0]), (theirs, b, owners[1]))
-        )
+        return any(bodies.goes_through_modules(made, of) for bodies, made, of in (one, two))
 
     def _made(self, one: Definition, two: Definition) -> None:
         """Compare what was evaluated when a definition was made, and what a class holds."""
@@ -168,16 +188,14 @@ class Judge:
             if ours != theirs:
                 self.both.found.say(BREAKS, title, "its attributes are others", where)
 
-    def _tops(self, ours: Bodies, theirs: Bodies) -> None:
+    def _tops(self, ours: Bodies, theirs: Bodies, one: Unit, two: Unit) -> None:
         """Compare what compound statements refer to, whatever branch the runs take."""
-        for target, base in self.both.pairing.base_of.items():
-            node = self.both.statement(self.both.target, target).node
-            if isinstance(node, (*DEFINITIONS, ast.Assign, ast.Expr)):
-                continue
+        for base, target in self._links.compound(one, two):
             first = ours.top(*base, set())
             second = theirs.top(*target, set())
             if first is not None and second is not None:
                 name = (("top", base, ""), 0)
+                node = self.both.statement(self.both.target, target).node
                 self._compare(name, symbol(node), target[0], first, second)
 
     def _definition(
@@ -253,18 +271,6 @@ def _note_globals(machine: Machine, made: Function | Class) -> None:
     for name in global_names(made.node):
         where = module.path, made.node.lineno
         machine.written.setdefault((("body", made.name), module.name, name), where)
-
-
-def _owners(machine: Machine) -> dict[Made, Class]:
-    """Give the class that each method is of."""
-    found = {}
-    for definition in machine.definitions.values():
-        if isinstance(definition.value, Class):
-            for value in definition.value.attributes.values():
-                inner = value.wraps if isinstance(value, Product) else value
-                if isinstance(inner, Function):
-                    found[inner.name] = definition.value
-    return found
 
 
 def _aligned(found: Resolved, other: Resolved) -> Resolved:

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 
 from verify.kernel.bodies import references
 from verify.kernel.both import Both
+from verify.kernel.effects import STANDARD
 from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
 from verify.kernel.whole import relocated
+from verify.kernel.words import words
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -38,6 +40,8 @@ class Row:
         return self.name, self.module, self.member
 
 
+# Modules of the standard library that one imports for what they do.
+_ACTING = words("readline rlcompleter antigravity this encodings codecs site faulthandler")
 # What a type checker alone reads may always be guarded: whether it was so, the machine sees.
 _FOR_TYPES = {
     f"0 If {[ast.dump(ast.parse(text, mode='eval').body)]}"
@@ -61,6 +65,11 @@ class Imports:
         self._came = {new: old for old, new in relocated(both).items()}
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
         self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
+        self._tops = {
+            row.module.partition(".")[0]
+            for p in both.sources(both.target)
+            for row, _ in rows(both.target, p)
+        }
         self._guards = {guard for p in both.sources(both.base) for guard in guards(p)} | _FOR_TYPES
 
     def check(self) -> None:
@@ -150,6 +159,9 @@ class Imports:
             return ""
         tree = self.both.target
         name = row.module if row.member in (None, "*") else f"{row.module}.{row.member}"
+        path = file_of(tree, name) or file_of(tree, row.module)
+        if path.endswith(".py") and self._second_name(row.module, tree.name(path)):
+            return "names a module otherwise than anybody did"
         if file_of(tree, name):
             return ""
         path = file_of(tree, row.module)
@@ -158,6 +170,18 @@ class Imports:
             if row.member in bound or "*" in bound:
                 return ""
         return "leads to what nothing led to before"
+
+    def _second_name(self, module: str, name: str) -> bool:
+        """Tell whether an import counts a module's name from another root than its own."""
+        top = module.partition(".")[0]
+        if top in (name.partition(".")[0], ""):
+            return False
+        if any(plain[1].partition(".")[0] == top for plain in self._plain):
+            return False
+        spelled = re.compile(rf"^\s*(?:from|import)\s+{re.escape(top)}\b".encode(), re.M)
+        return not any(
+            spelled.search(d) for p, d in self.both.base.files.items() if p[-3:] == ".py"
+        )
 
     def _leads_to_moved(self, row: Row) -> bool:
         path = file_of(self.both.target, row.module)
@@ -178,7 +202,7 @@ class Imports:
         known = Counter(row for row, _ in rows(self.both.target, after))
         plain = {row.plain for row in known}
         names = {row.name for row in known}
-        here = used(after)
+        here, before = used(after), used(source)
         left = self._left(source)
         for row, line in rows(self.both.base, source):
             if known[row] > 0:
@@ -191,8 +215,18 @@ class Imports:
                 self._say(EXPLAINED, row, "what needed this import has left", place)
             elif row.name in names:
                 self._say(EXPLAINED, row, "the name comes from elsewhere now", place)
+            elif row.name not in before and self._inert(row):
+                self._say(EXPLAINED, row, "nothing here used this import", place)
             else:
                 self._say(TEXT, row, "this import is gone, though nothing that used it left", place)
+
+    def _inert(self, row: Row) -> bool:
+        """Tell whether the machine sees all that an import does, or it is known to do nothing."""
+        top = row.module.partition(".")[0]
+        if row.guards or row.member == "*" or row.module == "__future__" or top in _ACTING:
+            return False
+        inner = bool(file_of(self.both.base, row.module))
+        return inner or top in STANDARD or (row.member is not None and top in self._tops)
 
     def _left(self, source: Source) -> set[str]:
         """Give the words of the statements that left a file, or changed in it."""

@@ -13,6 +13,8 @@ from collections.abc import Hashable
 
 from verify.kernel.both import Both
 from verify.kernel.machine import Machine
+from verify.kernel.machine.units import Unit
+from verify.kernel.runs import Run
 from verify.kernel.verdict import BREAKS, Place
 
 
@@ -24,26 +26,32 @@ class Observed:
         self.sees: dict[Hashable, set[Hashable]] = defaultdict(set)
         self.changes: dict[Hashable, set[Hashable]] = defaultdict(set)
         self.apart: dict[Hashable, tuple[str, str]] = {}  # run on one side only: by which entry
+        self._alike: dict[tuple[int, int], bool] = {}
 
-    def entry(self, name: str, one: Machine, two: Machine, *, done: bool) -> None:
+    def entry(self, name: str, one: Run, two: Run, *, done: bool) -> None:
         """Note which statements an entry runs on one side only."""
         if not done:
             return
-        ours, theirs = one.ran, two.ran
-        for ran in (ours.keys() - theirs.keys()) | (theirs.keys() - ours.keys()):
+        ours, theirs = self._ran(one, two), self._ran(two, one)
+        for ran in ours.keys() ^ theirs.keys():
             site = ours.get(ran, theirs.get(ran))
             now = "no longer runs" if ran in ours else "now runs"
             self.apart.setdefault(site, (name, now))
 
-    def covered(self, name: str, one: Machine, two: Machine) -> None:
-        """The same for an entry that another's run has loaded as if it were what starts."""
-        ours, theirs = (
-            set(machine.order[machine.spans[name].ran : machine.spans[name].ran_last])
-            for machine in (one, two)
-        )
-        for site in ours ^ theirs:
-            now = "no longer runs" if site in ours else "now runs"
-            self.apart.setdefault(site, (name, now))
+    def _ran(self, run: Run, other: Run) -> dict[str, Hashable]:
+        """Give what a run has run, but for units that did the same on the other side."""
+        found: dict[str, Hashable] = {}
+        for unit in run.units:
+            twin = other.by_root.get(unit.root)
+            if twin is None or not self._same(unit, twin):
+                found |= unit.ran
+        return found
+
+    def _same(self, one: Unit, two: Unit) -> bool:
+        pair = min(one.number, two.number), max(one.number, two.number)
+        if pair not in self._alike:
+            self._alike[pair] = one.ran.keys() == two.ran.keys()
+        return self._alike[pair]
 
     def note(self, *machines: Machine) -> None:
         """Collect what runs have read and changed."""
@@ -53,11 +61,11 @@ class Observed:
             for what, sites in machine.changes.items():
                 self.changes[what] |= sites
 
-    def guards(self, one: Machine, two: Machine) -> None:
+    def guards(self, one: Run, two: Run) -> None:
         """Check that no acting condition of an import stands more often than before."""
-        ours = Counter(ast.dump(test) for test in one.guards.values())
-        theirs = Counter(ast.dump(test) for test in two.guards.values())
-        for (path, line), test in two.guards.items():
+        ours = Counter(ast.dump(test) for _, test in _guards(one))
+        theirs = Counter(ast.dump(test) for _, test in _guards(two))
+        for (path, line), test in _guards(two):
             if theirs[ast.dump(test)] > ours[ast.dump(test)]:
                 why = "the condition acts, and stands twice"
                 self.both.found.say(BREAKS, ast.unparse(test)[:50], why, Place(path, line))
@@ -78,3 +86,9 @@ class Observed:
             if path in self.both.base.files and isinstance(index, int):
                 return (self.both.place(self.both.base, (path, index)),)
         return ()
+
+
+def _guards(run: Run) -> list[tuple[tuple[str, int], ast.expr]]:
+    """List the acting conditions in the modules of a run."""
+    there = {getattr(module, "path", "") for unit in run.units for module in unit.modules.values()}
+    return [(at, test) for at, test in run.machine.guards.items() if at[0] in there]

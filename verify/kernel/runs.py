@@ -1,14 +1,15 @@
 """Runs of one entry on both sides, and what is read off them.
 
-A run is a machine that has imported an entry, with how it ended. Runs of the two sides are kept
-side by side, so that what follows compares them.
+A run is a machine that has imported an entry, with how it ended. There is one machine for each
+side, which keeps what has loaded; a run is read while it is there, and then taken back. What is
+read off a unit, or off two of them that belong together, is read once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 from verify.kernel.both import Both
 from verify.kernel.entries import Arrival, Entry, name_of
@@ -16,6 +17,7 @@ from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.state import Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
+from verify.kernel.machine.units import Death, Event, Unit
 from verify.kernel.machine.values import Module
 from verify.kernel.tree import Tree, search_path
 
@@ -30,6 +32,20 @@ class Run:
     ended: str = DONE
     failure: Raised | None = None
     at: tuple[str, int] = ("", 0)
+    units: list[Unit] = field(default_factory=list)  # what is loaded
+    trace: list[Event] = field(default_factory=list)
+    deaths: list[Death] = field(default_factory=list)
+
+    def read(self) -> Run:
+        """Read off what the machine has done."""
+        self.units = [*self.machine.visible.values(), self.machine.rest()]
+        self.trace, self.deaths = self.machine.trace, self.machine.deaths
+        return self
+
+    @cached_property
+    def by_root(self) -> dict[str, Unit]:
+        """Give the units by the module that each begins with."""
+        return {unit.root: unit for unit in self.units}
 
 
 @dataclass
@@ -37,34 +53,49 @@ class Runs:
     """What is known from all runs of both sides."""
 
     both: Both
-    ran: int = 0  # modules
-    lists_subclasses: bool = False  # whether somebody asks a class for those below it
+    lists_subclasses: frozenset[str] = frozenset()  # classes that are asked for those below them
     near: set[str] = field(default_factory=set)  # files from which the change can be reached
     _modules: dict[tuple[str, str], Module | None] = field(default_factory=dict)
+    _machines: dict[str, Machine] = field(default_factory=dict)
+
+    @property
+    def ran(self) -> int:
+        """Give how many modules were run."""
+        return sum(machine.loaded for machine in self._machines.values())
+
+    def machine(self, tree: Tree) -> Machine:
+        """Give the machine of one side."""
+        if tree.side not in self._machines:
+            machine = Machine(tree, self.both.sites(tree), [""])
+            machine.near = self.near
+            machine.lists_subclasses = self.lists_subclasses
+            self._machines[tree.side] = machine
+        return self._machines[tree.side]
 
     def start(self, tree: Tree, path: str, name: str, *, script: bool) -> Run:
         """Import one entry into an empty machine."""
-        folders = search_path(tree, path, script=script)
-        machine = Machine(tree, self.both.sites(tree), folders)
-        machine.near = self.near
-        machine.lists_subclasses = self.lists_subclasses
+        machine = self.machine(tree)
+        machine.begin(search_path(tree, path, script=script))
         run = Run(machine)
         if script:
             module = Module("__main__", path, "script")
-            machine.modules["__main__"] = module
-            self._follow(run, lambda: machine.run_module(module))
+            self._follow(run, lambda: machine.script(module))
         else:
             self._follow(run, lambda: machine.load(name))
-        self.ran += len(machine.modules)
         found = machine.modules.get(name)
         if not script and run.ended == DONE and isinstance(found, Module):
             self._modules.setdefault((tree.side, path), found)
-        return run
+        return run.read()
+
+    def end(self, *runs: Run) -> None:
+        """Take runs back."""
+        for run in runs:
+            run.machine.end()
 
     def module(self, tree: Tree, path: str) -> Module | None:
         """Give a module as it is when it is what starts, if that run gets to its end."""
         if (tree.side, path) not in self._modules:
-            self.start(tree, path, name_of(tree, path), script=False)
+            self.end(self.start(tree, path, name_of(tree, path), script=False))
         return self._modules.setdefault((tree.side, path), None)
 
     def together(self, arrival: Arrival) -> tuple[Run, Run]:
@@ -77,12 +108,12 @@ class Runs:
         folders: list[str] = []
         for path in paths:
             folders += [f for f in search_path(tree, path, script=False) if f not in folders]
-        run = Run(Machine(tree, self.both.sites(tree), folders))
-        run.machine.near = self.near
-        run.machine.lists_subclasses = self.lists_subclasses
+        machine = self.machine(tree)
+        machine.begin(folders)
+        run = Run(machine)
         for path in paths:
             self._follow(run, partial(run.machine.load, name_of(tree, path)))
-        return run
+        return run.read()
 
     def _follow(self, run: Run, action: Callable[[], object]) -> None:
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from verify.kernel.both import Both
 from verify.kernel.entries import Entry
-from verify.kernel.machine.state import Death, Event
+from verify.kernel.machine.units import OUTSIDE, Death, Event, Unit
 from verify.kernel.machine.values import Module, ModuleValue, key
 from verify.kernel.runs import DONE, LIMIT, RAISED, Run
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OPEN, TARGET, Place
@@ -27,6 +27,8 @@ class Gains:
 
     lost: dict[str, set[str]] = field(default_factory=dict)
     gained: dict[str, set[str]] = field(default_factory=dict)
+    compared: set[tuple[int, int]] = field(default_factory=set)  # units, one of either side
+    said: set[Hashable] = field(default_factory=set)
 
     def apart(self) -> set[str]:
         """Name the modules that have other names than before."""
@@ -60,6 +62,10 @@ class Comparison:
         return self.one.ended == DONE
 
     def _say(self, kind: str, why: str, *places: Place) -> None:
+        """Report what differs once, with the first entry in which it does."""
+        if places and (kind, why, places) in self.gains.said:
+            return
+        self.gains.said.add((kind, why, places))
         self.both.found.say(kind, str(self.entry), why, *places)
 
     def _ends(self) -> None:
@@ -75,21 +81,21 @@ class Comparison:
             self._say(OPEN, why, _at(self.one.at))
 
     def _deaths(self) -> None:
-        known = {_death(death) for death in self.one.machine.deaths}
-        worlds = [death.answers for death in self.one.machine.deaths]
-        for death in self.two.machine.deaths:
+        known = {_death(death) for death in self.one.deaths}
+        worlds = [death.answers for death in self.one.deaths]
+        for death in self.two.deaths:
             covered = any(world <= death.answers for world in worlds)
             if _death(death) not in known and not covered:
                 why = f"where {_told(death)}, importing it now raises {death.error}"
                 self._say(BREAKS, why, Place(death.path, death.line))
-        now = {_death(death) for death in self.two.machine.deaths}
-        for death in self.one.machine.deaths:
+        now = {_death(death) for death in self.two.deaths}
+        for death in self.one.deaths:
             if _death(death) not in now and not death.outside:
                 why = f"where {_told(death)}, importing it no longer raises {death.error}"
                 self._say(BREAKS, why, Place(death.path, death.line, BASE))
 
     def _events(self) -> None:
-        one, two = self.one.machine.trace, self.two.machine.trace
+        one, two = self.one.trace, self.two.trace
         ours, theirs = _acting(one), _acting(two)
         for a, b in zip(ours, theirs, strict=False):
             if a.what != b.what:
@@ -124,22 +130,40 @@ class Comparison:
             )
 
     def _modules(self) -> None:
-        for name, module in self.one.machine.modules.items():
-            other = self.two.machine.modules.get(name)
+        """Compare the modules that are there: two units once, whoever loads them."""
+        ours, theirs = self.one.by_root, self.two.by_root
+        left = [unit for root, unit in ours.items() if not self._compared(unit, theirs.get(root))]
+        right = [unit for root, unit in theirs.items() if not self._compared(ours.get(root), unit)]
+        before = {name: module for unit in left for name, module in unit.modules.items()}
+        after = {name: module for unit in right for name, module in unit.modules.items()}
+        for name, module in before.items():
+            other = after.get(name)
             if not isinstance(module, Module):
                 continue
             if not isinstance(other, Module):
-                self._unloaded(name, module)
+                self._apart(self.gains.lost, name)
                 continue
             if "space" in (module.kind, other.kind) and module.kind != other.kind:
                 now = "no longer" if other.kind == "space" else "now"
                 self._say(BREAKS, f"{name} is {now} a package with an `__init__`")
             self._names(name, module, other)
+        for name in after.keys() - before.keys():
+            self._apart(self.gains.gained, name)
+        for root, unit in ours.items():
+            other_unit = theirs.get(root)
+            if other_unit is not None and unit.modules.keys() == other_unit.modules.keys():
+                self.gains.compared.add((unit.number, other_unit.number))
 
-    def _unloaded(self, name: str, module: Module) -> None:
-        if "." in name and module.path in self.both.target.files:
+    def _compared(self, one: Unit | None, two: Unit | None) -> bool:
+        if one is None or two is None:
+            return False
+        return (one.number, two.number) in self.gains.compared
+
+    def _apart(self, side: dict[str, set[str]], name: str) -> None:
+        """Note a submodule that only one side has."""
+        if "." in name:
             parent, _, last = name.rpartition(".")
-            self.gains.lost.setdefault(parent, set()).add(last)
+            side.setdefault(parent, set()).add(last)
 
     def _names(self, name: str, module: Module, other: Module) -> None:
         path = other.path or module.path
@@ -177,16 +201,16 @@ def _told(death: Death) -> str:
 
 
 def _acting(trace: Iterable[Event]) -> list[Event]:
-    return [event for event in trace if event.what[0] != "outside import"]
+    return [event for event in trace if event.acts]
 
 
 def _imported(trace: Iterable[Event]) -> list[list[str]]:
     """List the outside imports, those between two events together."""
     found: list[list[str]] = [[]]
     for event in trace:
-        if event.what[0] == "outside import":
+        if event.what[0] == OUTSIDE:
             found[-1].append(str(event.what[1]))
-        else:
+        elif event.acts:
             found.append([])
     return found
 

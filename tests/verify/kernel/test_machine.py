@@ -22,7 +22,7 @@ def bound(machine: Machine, name: str) -> object:
 
 
 def events(machine: Machine) -> list[object]:
-    return [event.what[0] for event in machine.trace if event.what[0] != "outside import"]
+    return [event.what[0] for event in machine.trace if event.acts]
 
 
 BINDS = {

@@ -53,10 +53,8 @@ class Calls(Objects):
 
     def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
         super().__init__(tree, sites, folders)
-        self.inner: list[Function] | None = None  # what a body that is read makes
-        self.lists_subclasses = False  # whether somebody asks a class for those below it
+        self.lists_subclasses: frozenset[str] = frozenset()  # who is asked for the classes below
         self.near: Collection_[str] | None = None  # files from which a change can be reached
-        self.reader: Function | None = None  # whose body is being read with unknown arguments
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
             "importlib.import_module": self._import_module,
             "builtins.__import__": self._import_module,
@@ -221,14 +219,16 @@ class Calls(Objects):
         if maker in effects.WRAPPERS and function.wraps is not None:
             return self.call(function.wraps, given, named)
         if maker == "collections.namedtuple" or maker in effects.PURE:
-            return Product(f"{maker}.()", (function.arguments, told(given, named)), self.make(), {})
+            return Product(
+                f"{maker}.()", (function.arguments, told(given, named)), self.make(), self.space()
+            )
         return self.act("call", key(function), given, named)
 
     def _wrapped(self, maker: str, inner: Value, arguments: Key) -> Value:
         if isinstance(inner, Class) and maker in effects.SAME_CLASS:
             self.put(inner.attributes, "__dataclass__", Constant(f"{maker}{arguments!r}"))
             return inner
-        return Product(maker, (arguments, key(inner)), self.make(), {}, inner)
+        return Product(maker, (arguments, key(inner)), self.make(), self.space(), inner)
 
     # --- the tree's own functions ---
 
@@ -347,7 +347,7 @@ class Calls(Objects):
             self.observe_object(owner)
             if name in effects.PURE and name.startswith("pathlib.Path."):
                 arguments = (key(owner), name, told(given, named))
-                return Product("pathlib.Path", arguments, self.make(), {}, immutable=True)
+                return Product("pathlib.Path", arguments, self.make(), self.space(), immutable=True)
             return Unknown((name, key(owner), told(given, named)))
         listed = self._outside.get(name)
         if listed is not None:
@@ -368,6 +368,9 @@ class Calls(Objects):
         if name in (".get", ".pop") and isinstance(first, Constant):
             default = given[1] if len(given) > 1 else NONE
             return self.attribute(module, str(first.value), default)
+        if name == ".get" and first is not None:
+            self.open(f"asks {pattern(first)}", owner.module.name)
+            return Unknown(("names", owner.module.name, key(first)))
         if name in (".update", ".setdefault", ".__setitem__"):
             if isinstance(first, Constant) and len(given) == 2:
                 self.write(owner.module, str(first.value), given[1])
@@ -508,6 +511,7 @@ class Calls(Objects):
             source = effects.READS_OF.get(name, name.rpartition(".")[0])
             version = key(self.versions.get(source, NONE))
             self.sees["outside", source].add(self.site)
+            self.frame.reads |= {source}
             return Unknown((name, told(given, named), version))
         if self._listed(name) and not any(map(self.acts, values)):
             for value in values:
@@ -552,7 +556,7 @@ class Calls(Objects):
         wraps = self.pick(given[0]) if given else None
         immutable = name in effects.PURE or effects.is_mark(name) or name == "logging.getLogger"
         inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
-        return Product(name, arguments, self.make(), {}, inner, immutable)
+        return Product(name, arguments, self.make(), self.space(), inner, immutable)
 
     # --- calls that the machine understands ---
 
@@ -602,7 +606,10 @@ class Calls(Objects):
         owner, name = self.pick(given[0]), self.pick(given[1])
         default = given[2] if len(given) > 2 else None
         if isinstance(name, Constant):
-            return self.attribute(owner, str(name.value), default)
+            found = self.attribute(owner, str(name.value), default)
+            if default is not None:
+                self._told(owner, name, key(found))
+            return found
         if isinstance(owner, ModuleValue):
             self.open(f"asks {pattern(name)}", owner.module.name)
         elif isinstance(owner, Unknown):
@@ -617,13 +624,19 @@ class Calls(Objects):
             try:
                 found = self.attribute(owner, str(name.value), UNBOUND)
             except Raised:
-                return Constant(False)
+                found = UNBOUND
             if isinstance(found, Unknown):
                 return Unknown(("hasattr", key(owner), name.value))
+            self._told(owner, name, found is not UNBOUND)
             return Constant(found is not UNBOUND)
         if isinstance(owner, ModuleValue):
             self.open(f"asks {pattern(name)}", owner.module.name)
         return Unknown(("hasattr", key(owner), key(name)))
+
+    def _told(self, owner: Value, name: Constant, answer: Hashable) -> None:
+        """Note what a body is told that asks whether a module has a name."""
+        if self.probing and isinstance(owner, ModuleValue):
+            self.event("asks", name.value, answer)
 
     def _setattr(self, given: list[Value], named: Named) -> Value | None:
         if len(given) != 3:
@@ -681,7 +694,7 @@ class Calls(Objects):
         """Give the name of the module whose code is running."""
         for name, module in self.modules.items():
             if getattr(module, "path", None) == self.at[-1][0]:
-                return name
+                return str(name)
         return ""
 
     def _exec(self, given: list[Value], named: Named) -> Value | None:
@@ -765,19 +778,21 @@ class Calls(Objects):
             self.hooked(base) or self.in_class(base, "__init_subclass__") for base in bases.items
         )
         if plain:
-            return Product("builtins.type", told(given, named), self.make(), {})
+            return Product("builtins.type", told(given, named), self.make(), self.space())
         return self.act("call", "builtins.type", given, named)
 
     def _object(self, given: list[Value], named: Named) -> Value | None:
-        return Product("builtins.object", (), self.make(), {})
+        return Product("builtins.object", (), self.make(), self.space())
 
     def _partial(self, given: list[Value], named: Named) -> Value | None:
         for value in (*given, *named.values()):
             self.handed(value)
-        return Product("functools.partial", told(given, named), self.make(), {})
+        return Product("functools.partial", told(given, named), self.make(), self.space())
 
     def _sys_modules(self, given: list[Value], named: Named) -> Value | None:
         first = self.pick(given[0]) if given else None
+        if not (isinstance(first, Constant) and first.own):
+            self.stain()  # whatever else was imported is seen
         if isinstance(first, Constant) and first.value in self.modules:
             return self.as_value(self.modules[str(first.value)])
         return Unknown(("sys.modules", told(given, named)))

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 
 from verify.kernel import effects
-from verify.kernel.machine.calls import MOST_ITEMS, Calls, literal
+from verify.kernel.machine.calls import MOST_ITEMS, Calls, literal, pattern
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
@@ -239,7 +239,7 @@ class Expressions(Calls):
         paths = isinstance(one, Product) and one.maker == "pathlib.Path"
         if paths and isinstance(node.op, ast.Div) and not self.acts(two):
             arguments = ("/", key(one), key(two))
-            return Product("pathlib.Path", arguments, self.make(), {}, immutable=True)
+            return Product("pathlib.Path", arguments, self.make(), self.space(), immutable=True)
         return self.operate(type(node.op).__name__, one, two)
 
     def _concatenated(self, one: Value, two: Value) -> Value:
@@ -352,13 +352,14 @@ class Expressions(Calls):
             self.changes[identity(owner)].add(self.site)
         if isinstance(owner, Outside) and owner.name in ("os.environ", "sys.argv"):
             self.sees["outside", owner.name].add(self.site)
+            self.frame.reads |= {owner.name}
             version = key(self.versions.get(owner.name, NONE))
             return Unknown(("item", owner.name, key(name), version))
         return self.operate("item", owner, name)
 
     def _known_item(self, owner: Value, name: Value) -> Value | None:
-        if isinstance(owner, Names) and isinstance(name, Constant):
-            return self.attribute(ModuleValue(owner.module), str(name.value))
+        if isinstance(owner, Names):
+            return self._name_of(owner, name)
         if isinstance(owner, Outside) and owner.name == "sys.modules":
             return self._loaded(name)
         if not isinstance(owner, Collection):
@@ -375,10 +376,19 @@ class Expressions(Calls):
             return owner.items[index]
         return None
 
+    def _name_of(self, owner: Names, name: Value) -> Value:
+        """Give what a module has under a name, or note that the name is put together."""
+        if isinstance(name, Constant):
+            return self.attribute(ModuleValue(owner.module), str(name.value))
+        self.open(f"asks {pattern(name)}", owner.module.name)
+        return Unknown(("names", owner.module.name, key(name)))
+
     def _loaded(self, name: Value) -> Value | None:
         wanted = name.value if isinstance(name, Constant) else None
         if isinstance(name, Constant) and name.own:
             wanted = self.here() or wanted
+        if not (isinstance(name, Constant) and name.own):
+            self.stain()  # whatever else was imported is seen
         if isinstance(wanted, str) and wanted in self.modules:
             return self.as_value(self.modules[wanted])
         return None

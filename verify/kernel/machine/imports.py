@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
 from verify.kernel.effects import AT_HAND, NAMES_OF_BUILTINS, STANDARD
-from verify.kernel.machine.state import Raised, State
+from verify.kernel.machine.loads import Loads
+from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
     UNBOUND,
     Choice,
@@ -26,7 +26,7 @@ from verify.kernel.machine.values import (
     leaves,
 )
 from verify.kernel.source import OpaqueError
-from verify.kernel.tree import Tree
+from verify.kernel.tree import Found, Tree
 
 Sites = Callable[[str, int], Hashable]
 OWN = ("__package__", "__doc__", "__spec__", "__builtins__", "__loader__", "__cached__")
@@ -38,47 +38,19 @@ class Opening(tuple[str, str, str, int]):
     __slots__ = ()
 
 
-@dataclass
-class Span:
-    """When a module was loaded: how many were before, what had acted, what had run."""
-
-    first: int
-    acted: int
-    ran: int
-    fresh: bool = True  # nothing was there that would not be if it were what starts
-    last: int | None = None
-    acted_last: int | None = None
-    ran_last: int = 0
-
-    def close(self, last: int, acted: int, ran: int) -> None:
-        """Note that the module is done."""
-        self.last, self.acted_last, self.ran_last = last, acted, ran
-
-
-class Imports(State):
+class Imports(Loads):
     """The part of the machine that knows modules and names."""
 
     def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
-        super().__init__()
-        self.tree = tree
+        super().__init__(tree, folders)
         self.sites = sites
-        self.folders = list(folders)
-        self.replaced: dict[str, Value] = {}  # attributes of the outside that were written
-        self.outside: dict[str, Value] = {}  # outside modules that were imported
-        self.versions: dict[str, Value] = {}  # how often outside state was written
-        self.homes: dict[str, tuple[Hashable, ...]] = {}  # which statement binds a module's name
-        self.ran: dict[str, Hashable] = {}  # statements that were run
-        self.only_imports = 0  # how many of the `try` around what runs hold imports alone
-        self.spans: dict[str, Span] = {}  # modules, as they were loaded
-        self.loading: list[str] = []
-        self.order: list[Hashable] = []  # the statements that were run, of all paths
+        self.every: set[str] = set()  # statements that were run, for whatever entry
         self.acted: dict[str, bool] = {}  # statements that did more than bind names
         self.last = ("", 0)  # where an exception left a module
         self.openings: dict[Opening, None] = {}
         self.stack: list[Function] = []  # the functions of the tree that are running
         # who writes which module's name from outside of its top level, and where
         self.written: dict[tuple[Hashable, str, str], tuple[str, int]] = {}
-        self.reads: Callable[[Module, str], None] | None = None
 
     # --- what the language above does ---
 
@@ -100,7 +72,7 @@ class Imports(State):
         """Import a module by its full name, its parents first."""
         known = self.modules.get(name)
         if known is not None:
-            self._met(name)
+            self.met(name)
             return self.as_value(known)
         head, _, last = name.rpartition(".")
         folders: Sequence[str] = self.folders
@@ -110,69 +82,38 @@ class Imports(State):
             if not isinstance(parent, ModuleValue):
                 return self.load_outside(name)
             if name in self.modules:
+                self.met(name)
                 return self.as_value(self.modules[name])
             folders = parent.module.folders
         found = self.tree.find(last, folders)
+        if not head:
+            self.frame.tops[last] = found
         if found is None:
             if head:
                 raise Raised("ModuleNotFoundError", name)
             return self.load_outside(name)
-        module = Module(name, found.path, found.kind, found.folders, self.space())
-        self.put(self.modules, name, module)
-        if found.path:
-            self.spans[name] = Span(len(self.spans), self.acting, len(self.order))
-            self.loading.append(name)
-            try:
+        unit = self.fitting(name)
+        if unit is not None:
+            self.take(unit)
+        else:
+            self._load(name, found, head)
+        now = self.modules.get(name)
+        if unit is None and isinstance(parent, ModuleValue) and now is not None:
+            self.bind_submodule(parent.module, last, now)
+        return self.as_value(now) if now is not None else UNBOUND
+
+    def _load(self, name: str, found: Found, head: str) -> None:
+        """Run a module for the first time in the state that it is loaded in."""
+        module = Module(name, found.path, found.kind, found.folders)
+
+        def action() -> None:
+            self.space(module.names)
+            if head:
+                self.met(head)
+            if found.path:
                 self.run_module(module)
-            except Raised:
-                self.remove(self.modules, name)
-                raise
-            finally:
-                self.loading.pop()
-                self.spans[name].close(len(self.spans), self.acting, len(self.order))
-        now = self.as_value(self.modules.get(name, module))
-        if isinstance(parent, ModuleValue):
-            self.put(parent.module.names, last, now)
-            self.put(self.homes, home(parent.module, last), ("submodule", name))
-        return now
 
-    def _met(self, name: str) -> None:
-        """Note that what is loading finds a module that was there before it began."""
-        here = self.spans.get(name)
-        if here is None:
-            return
-        for above in reversed(self.loading):
-            span = self.spans[above]
-            if span.first <= here.first:
-                break
-            if not self._own(above, name, here):
-                span.fresh = False
-
-    def _own(self, above: str, name: str, here: Span) -> bool:
-        """Tell whether a module would find another there too if it were what starts."""
-        if above.startswith(f"{name}."):
-            return True
-        top = self.spans.get(above.partition(".")[0])
-        if top is None or top is self.spans[above]:
-            return False
-        return top.first <= here.first and (top.last is None or here.first < top.last)
-
-    def covered(self) -> list[str]:
-        """List the modules that this run has loaded as if each were what starts."""
-        found = []
-        for name, span in self.spans.items():
-            top = self.spans.get(name.partition(".")[0], span)
-            inside = (top.acted_last or span.acted) - top.acted if top is not span else 0
-            quiet = span.acted - min(inside, span.acted) == 0
-            if span.fresh and top.fresh and quiet and name in self.modules:
-                found.append(name)
-        return found
-
-    def as_value(self, known: object) -> Value:
-        """Give what stands in `sys.modules` as a value."""
-        if isinstance(known, Module):
-            return ModuleValue(known)
-        return known if isinstance(known, Value) else UNBOUND
+        self.isolated(name, module, action)
 
     def load_outside(self, name: str) -> Value:
         """Import a module that the tree does not have."""
@@ -219,14 +160,15 @@ class Imports(State):
             self.run(node, scope)
 
         self.at[-1] = module.path, node.lineno
-        self.put(self.ran, repr(site), site)
-        self.order.append(site)
+        said = repr(site)
+        self.every.add(said)
+        self.put(self.ran, said, site)
         events = len(self.trace)
         try:
             self.paths(once)
         finally:
             self.site, self.counts, self.stack = before
-            if any(event.what[0] != "outside import" for event in self.trace[events:]):
+            if any(event.acts for event in self.trace[events:]):
                 self.acted[repr((module.path, index))] = True
 
     # --- import statements ---
@@ -236,12 +178,23 @@ class Imports(State):
         for alias in node.names:
             value = self.load(alias.name)
             if alias.asname:
+                value = self._by_attributes(alias.name, value)
                 self.bind(alias.asname, value, scope, imported=True)
             else:
                 top = alias.name.partition(".")[0]
                 known = self.modules.get(top)
                 value = self.as_value(known) if known is not None else Outside(top)
                 self.bind(top, value, scope, imported=True)
+
+    def _by_attributes(self, name: str, value: Value) -> Value:
+        """Give what `import a.b as c` binds: the package's attribute, be it the module or not."""
+        parts = name.split(".")
+        for end in range(1, len(parts)):
+            above = self.modules.get(".".join(parts[:end]))
+            held = self.named(above, parts[end]) if isinstance(above, Module) else UNBOUND
+            if held is not UNBOUND and not isinstance(held, ModuleValue):
+                return held
+        return value
 
     def import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
         """Run `from a import b`."""
@@ -281,12 +234,15 @@ class Imports(State):
         if self.reads:
             self.reads(module, name)
         value = self.named(module, name)
-        if value is not UNBOUND:
-            return value
         full = f"{module.name}.{name}"
+        if value is not UNBOUND:
+            if module.folders and self._is_submodule(module, name):
+                self.met(full)
+            return value
         if module.folders and self.tree.find(name, module.folders):
             return self.load(full)
         if full in self.modules:
+            self.stain()
             return self.as_value(self.modules[full])
         return self.missing(module, name, "ImportError")
 
@@ -296,6 +252,28 @@ class Imports(State):
         if isinstance(value, Choice) and any(leaf is UNBOUND for leaf in leaves(value)):
             value = self.pick(value)
         return value
+
+    def _is_submodule(self, module: Module, name: str) -> bool:
+        home_of = self.homes.get(home(module, name))
+        return home_of is not None and home_of[0] == "submodule"
+
+    def slot(self, module: Module, name: str, value: Value) -> None:
+        """Note that a submodule is read off its package: it is there if somebody imported it."""
+        if not module.folders:
+            return
+        full = f"{module.name}.{name}"
+        if value is UNBOUND:
+            if self.tree.find(name, module.folders) is None:
+                return
+        elif not self._is_submodule(module, name):
+            return
+        elif dict.__contains__(self.modules, full):
+            self.met(full)
+            return
+        unit = self.modules.unit(full)
+        if unit is None or not self.frame.mask >> unit.place & 1:
+            self.slots += 1
+            self.stain()
 
     def missing(self, module: Module, name: str, error: str) -> Value:
         """Ask a module's `__getattr__`, or raise."""
@@ -398,6 +376,7 @@ class Imports(State):
         if self.reads:
             self.reads(module, name)
         value = self.named(module, name)
+        self.slot(module, name, value)
         if value is not UNBOUND:
             self.observe(module, name)
             return value

@@ -115,6 +115,7 @@ class Objects(Imports):
         if self.reads:
             self.reads(module, name)
         value = self.named(module, name)
+        self.slot(module, name, value)
         if value is not UNBOUND:
             self.observe(module, name)
             return value

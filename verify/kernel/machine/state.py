@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+from verify.kernel.machine.units import LOAD, OUTSIDE, Death, Event, Frame, Logged
 from verify.kernel.machine.values import (
     UNBOUND,
     Choice,
@@ -46,25 +47,6 @@ class TooMuchError(Exception):
     """The run takes too many steps."""
 
 
-class Event(NamedTuple):
-    """What a statement does beyond binding names, and where."""
-
-    what: tuple[Key, ...]
-    path: str
-    line: int
-
-
-class Death(NamedTuple):
-    """A path on which a run ends early: the answers that lead there, and what is raised."""
-
-    answers: frozenset[tuple[Key, bool]]
-    error: str
-    about: str
-    outside: str
-    path: str
-    line: int
-
-
 @dataclass
 class _Path:
     answers: Answers
@@ -80,7 +62,8 @@ class State:
         self.modules: dict[str, Any] = {}
         self.trace: list[Event] = []
         self.deaths: list[Death] = []
-        self.log: list[tuple[dict[str, Any], str, Any]] = []
+        self.log: list[Logged] = []
+        self.frame = Frame("", 0, 0)  # what is being loaded; the first is the entry itself
         self.answers: Answers = {}
         self.given: Answers = {}  # what holds for all that is left of a run
         self._asked: list[Key] | None = None  # None where no path is being explored
@@ -88,11 +71,12 @@ class State:
         self.probing = False  # a body is read: both branches of a condition are run, one by one
         self.steps = 0
         self.most_steps = MOST_STEPS
-        self.acting = 0  # events so far, of all paths
         self.site: Hashable = None
         self.counts: dict[Hashable, int] = defaultdict(int)
         self.at: list[tuple[str, int]] = [("", 0)]
-        self._born: dict[int, tuple[int, dict[str, Any]]] = {}  # spaces, in the order they came
+        self._born: dict[int, tuple[int, dict[str, Any], Frame]] = {}  # spaces, and who made them
+        self._spaces = 0
+        self._new: list[int] = []  # spaces of the present entry
         self.sees: dict[Key, set[Hashable]] = defaultdict(set)  # what is read, by which statement
         self.changes: dict[Key, set[Hashable]] = defaultdict(set)  # what is changed, by which
 
@@ -100,19 +84,40 @@ class State:
 
     def put(self, space: dict[str, Any], name: str, value: Any) -> None:
         """Bind a name in a space."""
+        holder = self._born.get(id(space))
+        if holder is None or holder[2] is not self.frame:
+            self.reached(space, name)
         self.log.append((space, name, space.get(name, _ABSENT)))
         space[name] = value
 
     def remove(self, space: dict[str, Any], name: str) -> None:
         """Unbind a name."""
         if name in space:
+            self.reached(space, name)
             self.log.append((space, name, space[name]))
             del space[name]
+
+    def reached(self, space: dict[str, Any], name: str) -> None:
+        """Note that a change reaches a space which the module that is loading has not made."""
+
+    def stain(self) -> None:
+        """Note that what is loading depends on more than what it loads itself."""
+        self.frame.low = 0
+
+    def rebind(self, space: dict[str, Any], name: str, value: Any) -> None:
+        """Bind a name that is the machine's own affair, or that was bound before on some path."""
+        self.log.append((space, name, space.get(name, _ABSENT)))
+        if value is _ABSENT:
+            space.pop(name, None)
+        else:
+            space[name] = value
 
     def space(self, names: dict[str, Any] | None = None) -> dict[str, Any]:
         """Make a space of names."""
         made = {} if names is None else names
-        self._born[id(made)] = len(self._born), made
+        self._spaces += 1
+        self._born[id(made)] = self._spaces, made, self.frame
+        self._new.append(id(made))
         return made
 
     def undo(self, mark: int) -> None:
@@ -127,7 +132,6 @@ class State:
     def event(self, *what: Key) -> None:
         """Note what is done beyond binding names."""
         self.trace.append(Event(what, *self.at[-1]))
-        self.acting += what[0] != "outside import"
 
     def make(self) -> Made:
         """Name an object that the present statement makes."""
@@ -164,7 +168,7 @@ class State:
         if self.probing:
             action()
             return
-        outer, asked_before, born = self.answers, self._asked, len(self._born)
+        outer, asked_before, born = self.answers, self._asked, self._spaces
         done = self._explore(action, outer)
         self.answers, self._asked = outer, asked_before
         failed = [path for path in done if path.failure]
@@ -214,15 +218,9 @@ class State:
 
     def _apply(self, path: _Path) -> None:
         for space, name, value in path.changes.values():
-            self._set(space, name, value)
+            self.rebind(space, name, value)
         if path.answers:
             self.trace += path.trace
-
-    def _set(self, space: dict[str, Any], name: str, value: Any) -> None:
-        if value is _ABSENT:
-            self.remove(space, name)
-        else:
-            self.put(space, name, value)
 
     def _sequential(self, action: Callable[[], None]) -> None:
         """Run something with so many paths that they are not told apart."""
@@ -252,17 +250,21 @@ class State:
             old = space.get(name, _ABSENT)
             values = [path.changes[where][2] if where in path.changes else old for path in done]
             owners = [index for index, path in enumerate(done) if where in path.changes]
-            if self._born.get(id(space), (-1,))[0] >= born and len(owners) < len(done):
+            if self._born.get(id(space), (-1,))[0] > born and len(owners) < len(done):
                 values = [values[owners[0]]] * len(done)  # it exists on these paths only
-            self._set(space, name, self._merged(values, [path.answers for path in done]))
+            self.rebind(space, name, self._merged(values, [path.answers for path in done]))
 
     def _join_traces(self, done: list[_Path]) -> None:
-        self.trace += [event for event in done[0].trace if event.what[0] == "outside import"]
-        acting = [[e for e in path.trace if e.what[0] != "outside import"] for path in done]
+        loads = (event for path in done for event in path.trace if event.what[0] == LOAD)
+        self.trace += dict.fromkeys(loads)
+        self.trace += [event for event in done[0].trace if event.what[0] == OUTSIDE]
+        acting = [[event for event in path.trace if event.acts] for path in done]
         traces = [tuple(event.what for event in events) for events in acting]
         if all(trace == traces[0] for trace in traces):
             self.trace += acting[0]
             return
+        if any(id(event) in self.frame.taken for events in acting for event in events):
+            self.stain()  # what a unit below does is no longer told apart
         told = frozenset(
             (frozenset(path.answers.items()), trace)
             for path, trace in zip(done, traces, strict=True)
@@ -298,7 +300,7 @@ class State:
         for name in dict.fromkeys(name for space in spaces for name in space):
             found = [space.get(name, UNBOUND) for space in spaces]
             if len({key(value) for value in found}) > 1:
-                self.put(kept, name, merge([*zip(answers, found, strict=True)]))
+                self.rebind(kept, name, merge([*zip(answers, found, strict=True)]))
 
 
 def merge(options: list[tuple[Answers, Value]]) -> Value:

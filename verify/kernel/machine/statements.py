@@ -13,6 +13,7 @@ from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
+from verify.kernel.machine.units import LOAD
 from verify.kernel.machine.values import (
     NONE,
     Class,
@@ -62,7 +63,6 @@ class Machine(Expressions):
 
     def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
         super().__init__(tree, sites, folders)
-        self.definitions: dict[Made, Definition] = {}
         self.guards: dict[tuple[str, int], ast.expr] = {}  # conditions that act
 
     # --- blocks ---
@@ -252,7 +252,7 @@ class Machine(Expressions):
     def _do_if(self, node: ast.If, scope: Scope) -> None:
         events = len(self.trace)
         test = self.pick(self.value(node.test, scope))
-        if len(self.trace) > events:
+        if any(event.what[0] != LOAD for event in self.trace[events:]):
             self.guards[scope.module.path, node.lineno] = node.test
         if self.probing and not isinstance(test, Constant):
             self.truth_of_unknown(test)
@@ -387,7 +387,7 @@ class Machine(Expressions):
         if self.probing:
             self.each_way(scope, *(handler.body for handler in node.handlers), node.orelse)
             return
-        acted = any(event.what[0] != "outside import" for event in self.trace[before:])
+        acted = any(event.acts for event in self.trace[before:])
         if acted and self._may_raise(node, scope):
             return
         self.block(node.orelse, scope)
@@ -541,12 +541,17 @@ class Machine(Expressions):
                 inner = hook.wraps if isinstance(hook, Product) and hook.wraps else hook
                 self.call(inner, [made], words)
                 break
-        if self.lists_subclasses and any(isinstance(base, Class) for base in made.bases):
+        if self.lists_subclasses and self._listed_below(made):
             self.sees["subclasses",].add(self.site)
             self.changes["subclasses",].add("whoever lists them")
         for held in [*map(self.pick, made.attributes.values())]:
             if isinstance(held, Instance) and self.in_class(held.of, "__set_name__") is not None:
                 self.event("names", key(held), made.name)
+
+    def _listed_below(self, made: Class) -> bool:
+        """Tell whether somebody lists the classes below one that a class is made from."""
+        titles = {one.title for base in made.bases for one in self.above(base)}
+        return bool(titles) and not {*titles, "*"}.isdisjoint(self.lists_subclasses)
 
     def _quiet_base(self, base: Value) -> bool:
         if isinstance(base, Outside):

@@ -92,6 +92,8 @@ DATA: dict[str, Any] = {
     "tree": "working tree",
     "mode": "preview",
     "written": False,
+    "judgement": None,
+    "accepted": [],
     "authored_lines": 7,
     "authored": [
         {

@@ -88,7 +88,9 @@ def _new(both: Both, path: str) -> None:
         if any(p.rpartition("/")[0] == folder and p.endswith(".py") for p in both.base.files):
             why = "a folder of modules becomes a package, so its modules get other names"
             both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
-    word = name[:-3]
+    if name == "__init__.py":
+        folder, _, name = folder.rpartition("/")
+    word = name.removesuffix(".py")
     root = both.target.root(path) == folder
     if root and word in {*STANDARD, "sitecustomize", "usercustomize"}:
         why = f"it hides Python's own module `{word}` from what is run beside it"

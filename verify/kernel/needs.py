@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import symtable
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class Imports:
             for base, _ in both.pairing.moved()
             for name in stored(both.statement(both.base, base).node)
         }
+        self._inside: dict[str, dict[int, set[tuple[str, str, str | None]]]] = {}
         self._came = {new: old for old, new in relocated(both).items()}
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
         self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
@@ -95,8 +97,9 @@ class Imports:
             missing = known[BASE, base[0]] - here
             if missing:
                 node = self.both.statement(self.both.target, at).node
+                local = {n for p in ast.walk(node) if isinstance(p, IMPORTS) for n in stored(p)}
                 for reference in references(node):
-                    if reference.parts[0] in missing:
+                    if reference.parts[0] in missing - local:
                         place = Place(at[0], reference.line, TARGET)
                         why = "nothing here binds this name, which code here uses"
                         self.both.found.say(TEXT, reference.parts[0], why, place)
@@ -106,6 +109,8 @@ class Imports:
         known = Counter(row for row, _ in self._rows.get(path, ()))
         before = self._before(path)
         here, seen = used(source), Counter[Row]()
+        of_name = Counter(row.name for row in known.elements())
+        brought = self._brought(source)
         found = [*rows(self.both.target, source)]
         names: dict[str, set[tuple[str, str, str | None]]] = {}
         for row, _ in found:
@@ -116,17 +121,46 @@ class Imports:
             if seen[row] <= known[row]:
                 continue
             place = Place(path, line, TARGET, (line,))
+            if (row.plain, line) in brought:
+                self._say(EXPLAINED, row, "it came with the statement that it is part of", place)
+                continue
             why = self._unneeded(row, path, here, before) or self._unknown(row)
-            if seen[row] > 1 or (row.plain in plain and row.name not in self._left_of(path)):
+            again = seen[row] > max(1, of_name[row.name])
+            if again or (row.plain in plain and row.name not in self._left_of(path)):
                 why = why or "stands twice, or under another guard"
             elif any(guard not in self._guards for guard in row.guards):
                 why = why or "stands under a guard that is new"
-            elif not row.guards and len(_apart(names[row.name])) > 1:
+            elif not row.guards and self._bound_anew(path, names[row.name]):
                 why = why or "binds a name that another import binds"
             if why:
                 self._say(TEXT, row, f"this import {why}", place)
             else:
                 self._say(EXPLAINED, row, "code here needs this import", place)
+
+    def _brought(self, source: Source) -> set[tuple[tuple[str, str, str | None], int]]:
+        """List the imports that are part of a statement which did more, and came along with it."""
+        return {
+            (row.plain, line)
+            for row, line, at in _inside(self.both.target, source)
+            if (base := self.both.pairing.base_of.get((source.path, at))) is not None
+            and row.plain in self._parts(base[0]).get(base[1], ())
+        }
+
+    def _parts(self, path: str) -> dict[int, set[tuple[str, str, str | None]]]:
+        """Give the imports within statements of the base that do more, by statement."""
+        if path not in self._inside:
+            found: dict[int, set[tuple[str, str, str | None]]] = {}
+            for row, _, at in _inside(self.both.base, self.both.base.source(path)):
+                found.setdefault(at, set()).add(row.plain)
+            self._inside[path] = found
+        return self._inside[path]
+
+    def _bound_anew(self, path: str, plain: set[tuple[str, str, str | None]]) -> bool:
+        """Tell whether imports bind one name twice, and did not where they come from."""
+        return len(_apart(plain)) > 1 and not any(
+            plain <= {row.plain for row, _ in self._rows.get(origin, ())}
+            for origin in {path, *self.origins.get(path, ())}
+        )
 
     def _before(self, path: str) -> set[str]:
         """Give the names that a file had, or the module that it was."""
@@ -202,8 +236,9 @@ class Imports:
         known = Counter(row for row, _ in rows(self.both.target, after))
         plain = {row.plain for row in known}
         names = {row.name for row in known}
-        here, before = used(after), used(source)
+        here, before = used(after, prose=False), used(source, prose=False)
         left = self._left(source)
+        own = {n for s in after.statements if not s.imports_only for n in stored(s.node)}
         for row, line in rows(self.both.base, source):
             if known[row] > 0:
                 known[row] -= 1
@@ -215,6 +250,10 @@ class Imports:
                 self._say(EXPLAINED, row, "what needed this import has left", place)
             elif row.name in names:
                 self._say(EXPLAINED, row, "the name comes from elsewhere now", place)
+            elif row.name in own:
+                self._say(EXPLAINED, row, "what it named is here now", place)
+            elif row.name in left and row.name not in free(after):
+                self._say(EXPLAINED, row, "what needed this import has left", place)
             elif row.name not in before and self._inert(row):
                 self._say(EXPLAINED, row, "nothing here used this import", place)
             else:
@@ -284,6 +323,19 @@ def rows(tree: Tree, source: Source) -> Iterator[tuple[Row, int]]:
                 todo.extend((inner, (*guards, f"{number} {said}")) for inner in block)
 
 
+def _inside(tree: Tree, source: Source) -> Iterator[tuple[Row, int, int]]:
+    """List imports within statements that do more, with their lines and the statements."""
+    within = {
+        line: statement.index
+        for statement in source.statements
+        if isinstance(statement.node, (ast.If, *TRIES, ast.With)) and not statement.imports_only
+        for line in range(statement.first, statement.last + 1)
+    }
+    for row, line in rows(tree, source) if within else ():
+        if line in within:
+            yield row, line, within[line]
+
+
 def every(tree: Tree, source: Source) -> Iterator[Row]:
     """List all imports of a file, those in functions too, guards aside."""
     package = tree.name(source.path).split(".")
@@ -341,8 +393,38 @@ def _is_all(node: ast.stmt) -> bool:
     return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
 
 
-def used(source: Source) -> set[str]:
-    """Give the words of a file that may be uses of names: all but those in its imports."""
+def free(source: Source) -> set[str]:
+    """Give the names of the module, or beyond, that its code refers to, and the words of texts.
+
+    As the compiler sees them: a parameter or a local of the same name is another thing.
+    """
+    found = {word for text in texts(source) for word in _WORD.findall(text)}
+    try:
+        todo = [symtable.symtable(source.text, source.path, "exec")]
+    except (SyntaxError, ValueError, RecursionError):
+        return found | used(source)
+    for table in todo:
+        todo.extend(table.get_children())
+        top = table.get_type() == "module"
+        for symbol in table.get_symbols():
+            if symbol.is_referenced() and (top or symbol.is_global()):
+                found.add(symbol.get_name())
+    return found
+
+
+def texts(source: Source) -> Iterator[str]:
+    """List the texts of a file that may be annotations or names."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if len(node.value) < 1 << 12 and _expression(node.value):
+                yield node.value
+
+
+def used(source: Source, *, prose: bool = True) -> set[str]:
+    """Give the words of a file that may be uses of names: all but those in its imports.
+
+    `prose` tells whether texts count that are no expression, as those that a linter reads.
+    """
     found: set[str] = set()
     todo: list[ast.AST] = [node for node in source.tree.body if not _is_all(node)]
     while todo:
@@ -351,6 +433,15 @@ def used(source: Source) -> set[str]:
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if len(node.value) < 1 << 12:
+            if len(node.value) < 1 << 12 and (prose or _expression(node.value)):
                 found |= set(_WORD.findall(node.value))
     return found
+
+
+def _expression(text: str) -> bool:
+    """Tell whether a text may be an annotation or a name."""
+    try:
+        ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True

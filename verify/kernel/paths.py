@@ -22,6 +22,7 @@ _READING = words(
     main execv execvp execl spawnv spawnl create_subprocess_exec create_subprocess_shell"""
 )
 _LISTING = words("iter_modules walk_packages listdir scandir walk glob iglob rglob iterdir")
+_CALLS = (*(f"{word}(".encode() for word in sorted(_LISTING - {"walk"})), b"os.walk", b".walk(")
 _RECURSIVE = words("walk_packages walk rglob")
 _LOADING = re.compile(
     rb"import_module|__import__|spec_from_file|load_module|find_module|\bexec\b|run_path|import_string"
@@ -160,12 +161,12 @@ class _Listed:
         own = any(f == folder or f.startswith(f"{folder}/") or not folder for f in self.folders)
         if not (own or any(word in data for word in self.words)):
             return
-        if not any(word.encode() in data for word in _LISTING):
+        if not any(word in data for word in _CALLS):
             return
         flow = _flow(self.both, path)
         for call, within in flow.calls if flow else ():
             name = last(call.func)
-            if name in _LISTING and flow is not None:
+            if name in _LISTING and flow is not None and ast.unparse(call.func) != "ast.walk":
                 parts = [*flow.parts((call, within))]
                 texts = [p.value for p, _ in parts if isinstance(p, ast.Constant)]
                 self._call(path, call, parts, [t for t in texts if isinstance(t, str)])

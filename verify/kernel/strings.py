@@ -12,12 +12,12 @@ from functools import cached_property
 
 from verify.kernel import doctests
 from verify.kernel.both import Both
-from verify.kernel.entries import became, lone_scripts
+from verify.kernel.entries import became, is_script, lone_scripts
 from verify.kernel.needs import every
 from verify.kernel.settings import is_settings
-from verify.kernel.source import OpaqueError, stored
+from verify.kernel.source import OpaqueError, Source, stored
 from verify.kernel.tables import Tables
-from verify.kernel.tree import Tree, dotted
+from verify.kernel.tree import Tree, dotted, search_path
 from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
 
 # `a.b:c`, `a.b.c`, `a.b : c`: a path of names, with the last one apart or not.
@@ -75,8 +75,7 @@ class _Texts:
         self.both = both
         self.gone = gone
         self.tables = Tables(both, gone)
-        self._stems = [name.rpartition(".")[2].encode() for name in gone]
-        self._stems = sorted({*self._stems, *(n.partition(".")[0].encode() for n in gone)})
+        self._stems = sorted({name.rpartition(".")[2].encode() for name in gone})
         self._names = {name.encode() for names in gone.values() for name in names}
 
     def check(self) -> None:
@@ -145,11 +144,22 @@ class _Texts:
                 if row.member and row.member in self.gone.get(row.module, ()):
                     why = f"this imports {row.member}, which is no longer there"
                     self._say(BREAKS, row.module, row.member, why, Place(path, 1))
+        self._foreign(path, source)
         packaging = path.rpartition("/")[2] == "setup.py"
         for node in ast.walk(source.tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 self._constant(path, node, node.value, packaging=packaging)
         self.tables.file(path, source.tree)
+
+    def _foreign(self, path: str, source: Source) -> None:
+        """Look at what a file takes from projects that are found only where they are installed."""
+        tree = self.both.target
+        folders = search_path(tree, path, script=is_script(tree, path))
+        for module, name in doctests.named(source.tree, self.gone):
+            found = [tree.root(p) for p in self.both.base.named.get(module, ())]
+            if found and not {*found} & {*folders}:
+                why = f"this takes {name} from where it no longer is"
+                self._say(BREAKS, module, name, why, Place(path, 1))
 
     def _constant(self, path: str, node: ast.Constant, text: str, *, packaging: bool) -> None:
         if ">>>" in text:

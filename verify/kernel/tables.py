@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 
 from verify.kernel.both import Both
 from verify.kernel.source import blocks
 from verify.kernel.verdict import OPEN, Place
+from verify.kernel.words import words
 
 # Who turns texts into modules.
-_LOADS = re.compile(
-    rb"import_module|__import__|\blazy_loader\b|\blocate\b|resolve_name|import_string|import_object"
-    rb"|sys\.modules|import_from_string|load_object|load_class|\bEntryPoint\b"
+_LOADS = tuple(
+    word.encode()
+    for word in sorted(
+        words(
+            """import_module __import__ lazy_loader locate( resolve_name import_string sys.modules
+            import_object import_from_string load_object load_class EntryPoint"""
+        )
+    )
 )
-
-
 MOST_TEXT = 1 << 10  # characters of a name
 
 
@@ -34,27 +37,31 @@ class Tables:
 
     def file(self, path: str, tree: ast.Module) -> None:
         """Look at one file."""
-        if not self._reached(path):
-            return
-        for statement in _simple(tree.body):
-            if not _is_all(statement):
-                self._units(path, statement)
+        statements = [node for node in _simple(tree.body) if not _is_all(node)]
+        found = [said for node in statements for said in self._units(node)]
+        if found and self._reached(path):
+            self._say(path, found)
 
     def data(self, path: str, text: str) -> None:
         """Look at a file of JSON, if somebody who turns texts into modules names it."""
+        try:
+            found = [*self._units(ast.parse(text.strip(), mode="eval"))]
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
         name = path.rpartition("/")[2].encode()
         files = self.both.target.files
-        if any(name in files[p] and self._loading(p) for p in self.both.target.python()):
-            try:
-                self._units(path, ast.parse(text.strip(), mode="eval"))
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                return
+        if found and any(name in files[p] and self._loading(p) for p in self.both.target.python()):
+            self._say(path, found)
 
-    def _units(self, path: str, node: ast.AST) -> None:
+    def _units(self, node: ast.AST) -> Iterator[tuple[str, str, int]]:
         for texts, line in _units(node):
             for module, name in self._said(texts):
-                why = f"a text names {name}, which is no longer there"
-                self.both.found.say(OPEN, f"{module}.{name}", why, Place(path, line))
+                yield module, name, line
+
+    def _say(self, path: str, found: Iterable[tuple[str, str, int]]) -> None:
+        for module, name, line in found:
+            why = f"a text names {name}, which is no longer there"
+            self.both.found.say(OPEN, f"{module}.{name}", why, Place(path, line))
 
     def _said(self, texts: set[str]) -> Iterator[tuple[str, str]]:
         for name in sorted(texts & self.names.keys()):
@@ -86,7 +93,7 @@ class Tables:
 
     def _loading(self, path: str) -> bool:
         if path not in self._loads:
-            self._loads[path] = bool(_LOADS.search(self.both.target.files[path]))
+            self._loads[path] = any(word in self.both.target.files[path] for word in _LOADS)
         return self._loads[path]
 
 

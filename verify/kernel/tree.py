@@ -21,7 +21,6 @@ _QUOTED = re.compile(r"""["'](\.?[^\W\d]\w*(?:[.:]\w+)+)["']""")
 _CALLED = r"\b(?:import_module|__import__|locate|resolve_name|import_string)\s*\(\s*"
 _PLAIN = re.compile(_CALLED + r"""["']([\w.:]+)["']\s*[,)]""")
 _COMPUTED = re.compile(_CALLED + r"""(?!["'][\w.:]+["']\s*[,)])|\blazy_loader\b""")
-_PROJECT = re.compile(rb"^\[(?:project|build-system|tool\.poetry|metadata)\]", re.M)
 _PLUGINS = re.compile(r"^pytest_plugins\s*=\s*(.*(?:\n[ \t]+.*)*)", re.M)
 
 
@@ -87,16 +86,9 @@ class Tree:
         return frozenset(self.root(path) for path in self.files if path.endswith(".py"))
 
     @cached_property
-    def installed(self) -> tuple[str, ...]:
-        """Give the roots of the projects in this tree: folders of settings, or the `src` there."""
-        found = sorted(root for root in self.roots if root.endswith("/src"))
-        for path in sorted(self.files):
-            folder, _, name = path.rpartition("/")
-            if name in ("pyproject.toml", "setup.py", "setup.cfg"):
-                if name == "setup.py" or _PROJECT.search(self.files[path]):
-                    inner = f"{folder}/src".lstrip("/")
-                    found.append(inner if inner in self.folders else folder)
-        return tuple(dict.fromkeys(found))
+    def workspace(self) -> tuple[str, ...]:
+        """Give the `src` folders of the projects in this tree: each finds the others."""
+        return tuple(sorted(root for root in self.roots if root.endswith("/src")))
 
     def find(self, name: str, folders: Iterable[str]) -> Found | None:
         """Look for a module or package as Python does, in the order of the folders."""
@@ -234,9 +226,9 @@ def reaching(tree: Tree, changed: Iterable[str]) -> set[str]:
 def search_path(tree: Tree, path: str, *, script: bool) -> Sequence[str]:
     """Give the folders that Python searches when a file is what starts."""
     if script:
-        return list(dict.fromkeys([path.rpartition("/")[0], *tree.installed]))
+        return [path.rpartition("/")[0]]
     folders = [tree.root(path)]
-    for more in ("", "src", *tree.installed):
+    for more in ("", "src", *tree.workspace):
         if more not in folders and more in tree.folders:
             folders.append(more)
     return folders

@@ -104,6 +104,7 @@ DATA: dict[str, Any] = {
             "removed": [],
         }
     ],
+    "accepted": [],
     "files": [
         {
             "path": "app.py",

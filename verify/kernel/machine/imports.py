@@ -58,6 +58,10 @@ class Imports(Loads):
         """Run one statement."""
         raise NotImplementedError
 
+    def read_main(self, node: ast.stmt, scope: Scope) -> None:
+        """Run what a script does when it is what starts, as a body is run."""
+        raise NotImplementedError
+
     def call(self, function: Value, given: list[Value], named: dict[str, Value]) -> Value:
         """Call something."""
         raise NotImplementedError
@@ -159,13 +163,20 @@ class Imports(Loads):
             self.site, self.counts, self.stack = site, defaultdict(int), []
             self.run(node, scope)
 
+        def main() -> None:
+            self.site, self.counts, self.stack = site, defaultdict(int), []
+            self.read_main(node, scope)
+
         self.at[-1] = module.path, node.lineno
         said = repr(site)
         self.every.add(said)
         self.put(self.ran, said, site)
         events = len(self.trace)
         try:
-            self.paths(once)
+            if module.kind == "script" and is_main(node):
+                main()
+            else:
+                self.paths(once)
         finally:
             self.site, self.counts, self.stack = before
             if any(event.acts for event in self.trace[events:]):
@@ -433,3 +444,14 @@ class Imports(Loads):
 def home(module: Module, name: str) -> str:
     """Name a module's binding."""
     return f"{module.name}:{name}"
+
+
+def is_main(node: ast.stmt) -> bool:
+    """Tell whether a statement is what a script does when it is what starts."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+        return False
+    sides = [node.test.left, *node.test.comparators]
+    names = [side.id for side in sides if isinstance(side, ast.Name)]
+    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
+    equal = [type(op) for op in node.test.ops] == [ast.Eq]
+    return equal and names == ["__name__"] and texts == ["__main__"]

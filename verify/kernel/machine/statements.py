@@ -270,6 +270,18 @@ class Machine(Expressions):
             except Raised as error:
                 self.event("raises", error.error, error.about, error.outside)
 
+    def read_main(self, node: ast.stmt, scope: Scope) -> None:
+        """Run what a script does when it is what starts: what it calls is read for itself."""
+        self.probing = True
+        try:
+            self.block(node.body if isinstance(node, ast.If) else [node], scope)
+        except (Returned, LeftError):
+            self.event("leaves")
+        except Raised as error:
+            self.event("raises", error.error, error.about, error.outside)
+        finally:
+            self.probing = False
+
     def _do_for(self, node: ast.For, scope: Scope) -> None:
         items = self.each(self.value(node.iter, scope))
         try:

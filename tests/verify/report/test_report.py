@@ -93,7 +93,6 @@ DATA: dict[str, Any] = {
     "mode": "preview",
     "written": False,
     "judgement": None,
-    "accepted": [],
     "authored_lines": 7,
     "authored": [
         {

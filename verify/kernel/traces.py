@@ -243,7 +243,7 @@ def _shown(event: Event) -> str:
 
 def _subject(about: Hashable) -> str:
     if isinstance(about, str):
-        return about
+        return about.removeprefix("builtins.")
     if isinstance(about, tuple):
         for part in reversed(about):
             if isinstance(part, str) and part:

@@ -17,6 +17,7 @@ explain   edits that a move entails, derived again
 judging   the order of judgement
 links     which units of the two sides belong together
 lookups   lookups at run time: open, or assumed
+near      which files a change can be reached from
 needs     imports that a move entails
 observed  what one statement reads at import and another changes, over several entries
 pairing   which statement of the target is which of the base

@@ -10,7 +10,7 @@ from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_name
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries, near
+from verify.kernel.entries import Arrival, Entry, arrivals, entries
 from verify.kernel.explain import Edits
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
@@ -18,6 +18,7 @@ from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
 from verify.kernel.machine.values import Class, Function, Made, key
+from verify.kernel.near import Untouched, near
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.traces import Comparison, Gains
@@ -54,6 +55,7 @@ class Judge:
         self._probes: set[tuple[Made, int]] = set()
         self._readers: dict[str, Bodies] = {}
         self._links = Links(both)
+        self._untouched = Untouched(both)
         edited = {edit.base for edit in both.pairing.edits}
         self._same = both.pairing.becomes.keys() - edited  # statements that are what they were
         self._read_units: set[tuple[int, int]] = set()  # those whose bodies were read
@@ -63,8 +65,7 @@ class Judge:
 
     def run(self) -> None:
         """Judge all entries."""
-        self.runs.near = near(self.both.base, self.both.changed)
-        self.runs.near |= near(self.both.target, self.both.changed)
+        self.runs.near = near(self.both)
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = any(
             b"__subclasses__" in data
@@ -151,6 +152,9 @@ class Judge:
         if not {a.scope.module.path, b.scope.module.path} & self.runs.near:
             return  # nothing that changed can be reached from here
         self._made(first, second)
+        if a.scope.module.path == b.scope.module.path:
+            if self._untouched(a.scope.module.path, name[0][1]):  # type: ignore[index]
+                return
         means = self._definition(name, (ours, a), (theirs, b))
         if (name, means) in self._probes:
             return  # read before, with the same meaning of every name

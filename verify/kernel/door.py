@@ -7,19 +7,19 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from verify.kernel import conserve, files, judging
+from verify.kernel import conserve, files, judging, symlinks
 from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
 from verify.kernel.source import OpaqueError, decode, is_python
 from verify.kernel.tree import Parsed
-from verify.kernel.verdict import NOT_READ, OPEN, Certificate, Findings, Place
+from verify.kernel.verdict import BASE, NOT_READ, OPEN, TARGET, Certificate, Findings, Place
 
 Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
 # Calls of the machine within each other: a chain of a thousand imports. Before 3.11 each one takes
 # its part of the thread's stack.
 DEEPEST = 30_000 if sys.version_info >= (3, 11) else 9_000
-REGULAR = (0o100644, 0o100755)
+REGULAR, LINK = (0o100644, 0o100755), 0o120000
 
 
 class Rest(Protocol):
@@ -30,6 +30,9 @@ class Rest(Protocol):
 
     def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
         """Read some of them."""
+
+    def links(self) -> Mapping[str, bytes]:
+        """Give the symbolic links, and where each leads."""
 
 
 def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate:
@@ -69,6 +72,7 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
         Comments(both).check()
         Imports(both).check()
         judging.judge(both)
+        symlinks.check(both, _links(base, target, rest))
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
     except RecursionError:
         found = both.found if both is not None else Findings()
@@ -81,6 +85,13 @@ def _regular(files: Files) -> dict[str, bytes]:
     return {path: data for path, (data, mode) in files.items() if mode in REGULAR}
 
 
+def _links(base: Files, target: Files, rest: Rest | None) -> dict[str, bytes]:
+    found = dict(rest.links()) if rest is not None else {}
+    for side in (base, target):
+        found.update((path, data) for path, (data, mode) in side.items() if mode == LINK)
+    return found
+
+
 def _mode(files: Files, path: str) -> int | None:
     return files[path][1] if path in files else None
 
@@ -90,13 +101,14 @@ def _unread(
 ) -> Certificate | None:
     """Give a certificate that says which changed files cannot be read, if any cannot."""
     found, parsed = Findings(), Parsed()
-    for side in (ours, theirs):
+    for name, side in ((BASE, ours), (TARGET, theirs)):
         for path in sorted(python):
             if path in side:
                 try:
                     decode(side[path])
                     parsed.read(path, side[path])
                 except OpaqueError as error:
-                    found.say(NOT_READ, path, error.why, Place(path, error.line))
+                    place = Place(path, error.line, name)
+                    found.say(NOT_READ, path, error.why, place, needs=error.needs)
     certificate = found.certificate()
     return certificate if certificate.findings else None

@@ -88,38 +88,78 @@ class Untouched:
     """Knows the definitions in files that did not change for which nothing can have changed.
 
     Such a definition says no name of what moved or changed, or is written to by what did, hands on
-    no module that changed, and looks nothing up by a name that is put together.
+    no module that changed, and looks nothing up by a name that is put together; nor does it say
+    what was made, at the top level or in a class, by a statement that does.
     """
 
-    def __init__(self, both: Both) -> None:
+    def __init__(self, both: Both, files: Iterable[str]) -> None:
         self.both = both
-        stems = {
-            tree.name(path).rpartition(".")[2]
-            for tree in (both.base, both.target)
-            for path in both.changed
-            if path in tree.files
+        trees = both.base, both.target
+        told = {
+            tree.name(p).rpartition(".")[2]
+            for tree in trees
+            for p in both.changed & tree.files.keys()
         }
-        self._told = {*said(both), *stems, *_written(both), *_LOOKUPS}
-        parts = "|".join(sorted(map(re.escape, stems)))
-        self._aliases = re.compile(rf"\b(?:{parts})\s+as\s+(\w+)")
-        self._words: dict[str, Words | None] = {}
+        told |= {*said(both), *_written(both), *_LOOKUPS}
+        self._words = self._spread(
+            told, [p for p in files if p in both.base.files.keys() - both.changed]
+        )
+        self._files: dict[str, bool] = {}
         self._known: dict[tuple[str, int], bool] = {}
+
+    def _spread(self, told: set[str], files: list[str]) -> Words:
+        """Add the names that are made of those that are told, in whatever file."""
+        every, new = set(told), Words(told)
+        while True:
+            more: set[str] = set()
+            for path in files:
+                if new(self.both.base.text(path)):
+                    more |= self._made(path, new)
+            if more <= every:
+                return Words(every)
+            new = Words(more - every)
+            every |= more
+
+    def _made(self, path: str, says: Words) -> set[str]:
+        try:
+            statements = self.both.base.source(path).statements
+        except OpaqueError:
+            return set()
+        found: set[str] = set()
+        for statement in statements:
+            if says(statement.text):
+                found |= _made(statement.node)
+        return found
 
     def __call__(self, path: str, site: Hashable) -> bool:
         """Tell whether what a top-level statement defines need not be read."""
         if path in self.both.changed or not isinstance(site, tuple) or site[0] != path:
             return False
-        if path not in self._words:
-            text = self.both.base.text(path)
-            says = Words({*self._told, *self._aliases.findall(text)})
-            self._words[path] = says if says(text) else None
-        says_here = self._words[path]
-        if says_here is None:
+        if path not in self._files:
+            self._files[path] = self._words(self.both.base.text(path))
+        if not self._files[path]:
             return True
         if site not in self._known:
             text = self.both.base.source(path).statements[site[1]].text
-            self._known[site] = not says_here(text)
+            self._known[site] = not self._words(text)
         return self._known[site]
+
+
+def _made(node: ast.stmt) -> set[str]:
+    """Give the names by which what a statement makes is got hold of, but for its definitions."""
+    if isinstance(node, IMPORTS):
+        return {alias.asname for alias in node.names if alias.asname}
+    if not isinstance(node, DEFINITIONS):
+        return set(stored(node)) - {"*"}
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+            found.add(inner.attr)
+        elif isinstance(inner, ast.ClassDef):
+            for part in inner.body:
+                if not isinstance(part, DEFINITIONS):
+                    found |= set(stored(part))
+    return found
 
 
 def _written(both: Both) -> set[str]:

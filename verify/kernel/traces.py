@@ -111,7 +111,9 @@ class Comparison:
 
     def _differs(self, one: Event, two: Event) -> None:
         places = Place(one.path, one.line, BASE), Place(two.path, two.line)
-        self._say(BREAKS, f"where {_shown(one)}, now {_shown(two)}", *places)
+        was, now = _shown(one), _shown(two)
+        why = f"{now}, with other values" if was == now else f"{now} where {was} before"
+        self._say(BREAKS, why, *places)
 
     def _outside(self, ours: list[list[str]], theirs: list[list[str]]) -> None:
         """Outside imports may change places among themselves, an assumption, past no event."""

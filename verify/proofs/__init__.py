@@ -1,5 +1,6 @@
 """What is proved of one move: replay, certificate, ancestry, together.
 
+adapter      the first kernel's certificate in the words of the second, until that one is asked
 certify      two commits, as the certificate kernel takes them
 definitions  which names statements define
 moved_names  which files a change moved code between

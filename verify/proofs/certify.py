@@ -9,8 +9,9 @@ from pathlib import Path
 
 from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK
 from transforms.tree import GitTree
-from verify.certificate import Certificate, certify
 from verify.history.ranges import differing, entries_at
+from verify.kernel.verdict import Certificate
+from verify.proofs.adapter import certify  # the second kernel is `verify.kernel`
 
 
 class SharedFiles:

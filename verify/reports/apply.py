@@ -29,7 +29,12 @@ from verify.report.report import (
     listed,
     place_data,
 )
-from verify.reports.authored import authored_data, authored_section, authored_words
+from verify.reports.authored import (
+    accepted_section,
+    authored_data,
+    authored_section,
+    authored_words,
+)
 
 # added and removed lines by path; a diff is too dear to be made twice
 Counts = Mapping[str, tuple[int, int]]
@@ -96,6 +101,7 @@ def _sections(outcome: Outcome, counts: Counts) -> tuple[Section, ...]:
         Section("Destinations", tuple(_destination(item) for item in outcome.destinations)),
         callers_section(outcome),
         authored_section(outcome),
+        accepted_section(outcome),
         notes_section(outcome),
         formatters_section(outcome),
     )

@@ -102,6 +102,7 @@ DATA: dict[str, Any] = {
             "removed": [],
         }
     ],
+    "accepted": [],
     "files": [
         {
             "path": "app.py",

@@ -121,8 +121,8 @@ class Imports(Loads):
 
     def load_outside(self, name: str) -> Value:
         """Import a module that the tree does not have."""
-        if name in self.outside:
-            return Outside(name)
+        if self.pick(self.outside.get(name, UNBOUND)) is not UNBOUND:
+            return Outside(name)  # on other paths it may not have come in
         top = name.partition(".")[0]
         if self.probing and self.tries > self.only_imports:
             self.event("may be missing", name)
@@ -189,12 +189,23 @@ class Imports(Loads):
         for alias in node.names:
             value = self.load(alias.name)
             if alias.asname:
+                value = self._by_attributes(alias.name, value)
                 self.bind(alias.asname, value, scope, imported=True)
             else:
                 top = alias.name.partition(".")[0]
                 known = self.modules.get(top)
                 value = self.as_value(known) if known is not None else Outside(top)
                 self.bind(top, value, scope, imported=True)
+
+    def _by_attributes(self, name: str, value: Value) -> Value:
+        """Give what `import a.b as c` binds: the package's attribute, be it the module or not."""
+        parts = name.split(".")
+        for end in range(1, len(parts)):
+            above = self.modules.get(".".join(parts[:end]))
+            held = self.named(above, parts[end]) if isinstance(above, Module) else UNBOUND
+            if held is not UNBOUND and not isinstance(held, ModuleValue):
+                return held
+        return value
 
     def import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
         """Run `from a import b`."""
@@ -328,7 +339,8 @@ class Imports(Loads):
         where = self.homes.get(home(module, name), ("written", name))
         self.put(module.names, name, value)
         self.note_write(module, name)
-        self.event("write", where, key(value))
+        # Whose binding of that name it is, is compared by who reads it: `Writes`.
+        self.event("write", name, key(value))
         self.changes[where].add(self.site)
 
     def note_write(self, module: Module, name: str) -> None:

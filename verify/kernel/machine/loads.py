@@ -127,6 +127,8 @@ class Loads(State):
         if holder is None:
             return  # the names of a body that is read
         frame = holder[2].top()
+        if name == "(used)" and frame.unit is not None:
+            return  # how often a logger was used: what is done to it is an event, which is kept
         if frame.unit is not None:
             self.changed |= 1 << frame.unit.place
             self.stain()

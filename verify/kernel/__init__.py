@@ -19,6 +19,7 @@ flow      what an expression may be made of, within one file
 judging   the order of judgement
 links     which units of the two sides belong together
 lookups   lookups at run time: open, or assumed
+near      which files a change can be reached from
 needs     imports that a move entails
 observed  what one statement reads at import and another changes, over several entries
 packaging what is installed: whether lists of packages and sources take what is new

@@ -19,7 +19,7 @@ from verify.kernel.bodies import (
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries, near
+from verify.kernel.entries import Arrival, Entry, arrivals, entries
 from verify.kernel.explain import Edits
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
@@ -27,6 +27,7 @@ from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
 from verify.kernel.machine.values import Class, Function, Made, Module, key
+from verify.kernel.near import Untouched, near
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.standing import Standing
@@ -74,8 +75,8 @@ class Judge:
 
     def run(self) -> None:
         """Judge all entries."""
-        self.runs.near = near(self.both.base, self.both.changed)
-        self.runs.near |= near(self.both.target, self.both.changed)
+        self.runs.near = near(self.both)
+        self._untouched = Untouched(self.both, self.runs.near)
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
@@ -192,6 +193,9 @@ class Judge:
         self._made(first, second)
         self.standing.inherited(ours.machine, a)
         self.standing.inherited(theirs.machine, b)
+        if a.scope.module.path == b.scope.module.path:
+            if self._untouched(a.scope.module.path, name[0][1]):  # type: ignore[index]
+                return
         means = self._definition(name, (ours, a), (theirs, b))
         for bodies, made in ((ours, a), (theirs, b)):
             asked = asks_loaded(made.node)

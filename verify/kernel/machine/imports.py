@@ -422,6 +422,7 @@ class Imports(Loads):
         if name in ("True", "False", "None"):
             return Constant({"True": True, "False": False, "None": None}[name])
         full = f"builtins.{name}"
+        self.frame.attributes.add(full)
         return self.replaced.get(full) or Outside(full)
 
     # --- attributes of what is outside ---
@@ -429,6 +430,7 @@ class Imports(Loads):
     def outside_attribute(self, source: Outside, name: str) -> Value:
         """Give an attribute of something outside."""
         full = f"{source.name}.{name}"
+        self.frame.attributes.add(full)
         if full in self.replaced:
             return self.replaced[full]
         if full in ("typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"):

@@ -1,14 +1,16 @@
-"""Imports that are put together in files which no run reaches, where a module is gone."""
+"""Imports and code that are put together, in files which no run reaches."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 
 from verify.kernel.both import Both
 from verify.kernel.entries import became
 from verify.kernel.flow import Flow, Within, last
 from verify.kernel.lookups import fits
+from verify.kernel.needs import every
 from verify.kernel.source import OpaqueError
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import OPEN, Place
@@ -29,6 +31,32 @@ def check(both: Both, near: set[str]) -> None:
         data = both.base.files[path]
         if path.endswith(".py") and any(word.encode() in data for word in _IMPORTING):
             _file(both, path, gone)
+
+
+def evaluated(both: Both, lost: Mapping[str, set[str]]) -> None:
+    """Report code put together at run time that asks a module which lost names."""
+    stems = {name.rpartition(".")[2].encode() for name in lost}
+    for path in sorted(both.target.files) if lost else ():
+        data = both.target.files[path]
+        calls = b"eval(" in data or b"exec(" in data
+        if not (path.endswith(".py") and calls and any(stem in data for stem in stems)):
+            continue
+        try:
+            source = both.target.source(path)
+        except OpaqueError:
+            continue
+        known: dict[str, set[str]] = {}
+        for row in every(both.target, source):
+            inner = f"{row.module}.{row.member}" if row.member else row.module
+            known.setdefault(row.name, set()).update(name for name in (inner,) if name in lost)
+        pattern = _Pattern(both.target, path)
+        for call, within in Flow(source).calls:
+            if last(call.func) in ("eval", "exec") and call.args:
+                text = pattern.text(call.args[0], within)
+                for owner in re.findall(r"\b(\w+)\.\*", text):
+                    for module in sorted(known.get(owner, ())):
+                        why = f"it runs text as code, and can reach {module}"
+                        both.found.say(OPEN, module, why, Place(path, call.lineno))
 
 
 def _file(both: Both, path: str, gone: set[str]) -> None:
@@ -63,6 +91,10 @@ class _Pattern:
         level = len(found) - len(found.lstrip("."))
         parts = self._package.split(".")
         return ".".join([*parts[: len(parts) - level + 1], found.lstrip(".")])
+
+    def text(self, node: ast.AST, within: Within) -> str:
+        """Give the pattern of any text."""
+        return self._text(node, within, 0)
 
     def _text(self, node: ast.AST, within: Within, depth: int) -> str:
         if depth > MOST_DEPTH:

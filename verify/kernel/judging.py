@@ -89,6 +89,7 @@ class Judge:
         doctests.check(self.both)
         strings.check(self.both)
         computed.check(self.both, self.runs.near)
+        computed.evaluated(self.both, strings.lost(self.both))
         for tree in (self.both.base, self.both.target):
             machine = self.runs.machine(tree)
             self.writes.note(machine)

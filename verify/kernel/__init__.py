@@ -8,6 +8,7 @@ behaviour what is behaviour and what is not: what the generator's judge blanks
 bodies    what function bodies refer to, and what they do
 both      the pair of trees, with what everyone asks of it
 comments  so are comments, each at its place
+computed  imports and code that are put together, in files which no run reaches
 conserve  statements are conserved one to one
 copies    what may stand twice
 doctests  examples in docstrings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 
-from verify.kernel import doctests, effects, strings, subclasses, tests
+from verify.kernel import computed, doctests, effects, strings, subclasses, tests
 from verify.kernel.bodies import (
     Bodies,
     Probe,
@@ -89,6 +89,8 @@ class Judge:
         tests.check(self.both, self.runs)
         doctests.check(self.both)
         strings.check(self.both)
+        computed.check(self.both, self.runs.near)
+        computed.evaluated(self.both, strings.lost(self.both))
         for tree in (self.both.base, self.both.target):
             machine = self.runs.machine(tree)
             self.writes.note(machine)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from verify.kernel.both import Both
-from verify.kernel.effects import PATCHING
+from verify.kernel.effects import NAMES_OF_BUILTINS, PATCHING
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.source import DEFINITIONS, IMPORTS, OpaqueError
 from verify.kernel.spelled import Spelled, chain
@@ -35,7 +35,8 @@ class Setters:
         for path in sorted(files):
             if path.endswith(".py") and self._sets.search(files[path]):
                 for name, line in self._written(path):
-                    names = [name] if name else list(self.apart)
+                    every = [one for one in self.apart if one not in NAMES_OF_BUILTINS]
+                    names = [name] if name else every
                     reached = sorted(
                         f"{module}.{one}"
                         for one in names

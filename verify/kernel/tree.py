@@ -218,11 +218,31 @@ def reaching(tree: Tree, changed: Iterable[str]) -> set[str]:
     return found
 
 
+def installed(tree: Tree, path: str) -> bool:
+    """Tell whether a script uses packages of the tree that do not lie beside it."""
+    text = tree.text(path) if path in tree.files else ""
+    folder = path.rpartition("/")[0]
+    names = {name.partition(".")[0] for name in imported(text)}
+    return any(
+        tree.find(name, ["", "src"]) and not tree.find(name, [folder]) for name in names if name
+    )
+
+
+def imported(text: str) -> Iterator[str]:
+    """List the modules that a text imports by their full names."""
+    for match in _IMPORT.finditer(text):
+        source, _, modules = match.groups()
+        if modules is not None:
+            yield from _NAME.findall(modules)
+        elif not source.startswith("."):
+            yield source
+
+
 def search_path(tree: Tree, path: str, *, script: bool) -> Sequence[str]:
     """Give the folders that Python searches when a file is what starts."""
-    if script:
+    if script and not installed(tree, path):
         return [path.rpartition("/")[0]]
-    folders = [tree.root(path)]
+    folders = [path.rpartition("/")[0] if script else tree.root(path)]
     for more in ("", "src"):
         if more not in folders and more in tree.folders:
             folders.append(more)

@@ -202,10 +202,11 @@ class Imports(Loads):
         name = node.module or ""
         if not node.level:
             return name
-        if module.kind == "script":
+        script = module.kind == "script"  # one in a package is run by `python -m`
+        parts = (self.tree.name(module.path) if script else module.name).split(".")
+        if script and len(parts) == 1:
             raise Raised("ImportError", "a relative import in a script")
-        parts = module.name.split(".")
-        if module.kind == "module":
+        if module.kind in ("module", "script"):
             parts = parts[:-1]
         if len(parts) < node.level:
             raise Raised("ImportError", "a relative import beyond the top")

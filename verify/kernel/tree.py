@@ -222,20 +222,13 @@ def installed(tree: Tree, path: str) -> bool:
     """Tell whether a script uses packages of the tree that do not lie beside it."""
     text = tree.text(path) if path in tree.files else ""
     folder = path.rpartition("/")[0]
-    names = {name.partition(".")[0] for name in imported(text)}
-    return any(
-        tree.find(name, ["", "src"]) and not tree.find(name, [folder]) for name in names if name
-    )
-
-
-def imported(text: str) -> Iterator[str]:
-    """List the modules that a text imports by their full names."""
     for match in _IMPORT.finditer(text):
         source, _, modules = match.groups()
-        if modules is not None:
-            yield from _NAME.findall(modules)
-        elif not source.startswith("."):
-            yield source
+        for name in [source] if modules is None else _NAME.findall(modules):
+            top = name.partition(".")[0]  # nothing of a relative one
+            if not top or (tree.find(top, ["", "src"]) and not tree.find(top, [folder])):
+                return True
+    return False
 
 
 def search_path(tree: Tree, path: str, *, script: bool) -> Sequence[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
-from verify.kernel import conserve, files, judging
+from verify.kernel import conserve, files, judging, versions
 from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
@@ -43,13 +44,14 @@ def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is parsed may warn, but not us
-            return _certify(base, target, rest)
+            shared = dict(rest.read_many(rest.paths())) if rest is not None else {}
+            pythons = versions.required({**shared, **_regular(base)})
+            return replace(_certify(base, target, shared), pythons=versions.told(pythons))
     finally:
         sys.setrecursionlimit(limit)
 
 
-def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
-    shared = dict(rest.read_many(rest.paths())) if rest is not None else {}
+def _certify(base: Files, target: Files, shared: Mapping[str, bytes]) -> Certificate:
     ours = {**shared, **_regular(base)}
     theirs = {**shared, **_regular(target)}
     apart = {path for path in base.keys() | target.keys() if base.get(path) != target.get(path)}
@@ -97,6 +99,10 @@ def _unread(
                     decode(side[path])
                     parsed.read(path, side[path])
                 except OpaqueError as error:
-                    found.say(NOT_READ, path, error.why, Place(path, error.line))
+                    asked = versions.required(ours)
+                    why = error.why
+                    if versions.oldest(asked)[:2] > sys.version_info[:2]:
+                        why = f"Python {versions.here()} reads it, the tree wants {asked}: {why}"
+                    found.say(NOT_READ, path, why, Place(path, error.line))
     certificate = found.certificate()
     return certificate if certificate.findings else None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from verify.kernel import versions
 from verify.kernel.source import OpaqueError, Source, is_python, parse
 
 _IMPORT = re.compile(
@@ -79,6 +80,11 @@ class Tree:
     def python(self) -> list[str]:
         """List the files that are Python by their name or first line."""
         return [path for path, data in self.files.items() if is_python(path, data)]
+
+    @cached_property
+    def defers(self) -> bool:
+        """Tell whether annotations wait here until somebody asks for them."""
+        return versions.defers(versions.required(self.files))
 
     @cached_property
     def roots(self) -> frozenset[str]:

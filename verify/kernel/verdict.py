@@ -71,11 +71,15 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What became of every statement of the changed files, and what was found on the way."""
+    """What became of every statement of the changed files, and what was found on the way.
+
+    `pythons` says for which Pythons that holds, and which one has read the files.
+    """
 
     findings: tuple[Finding, ...]
     moved: tuple[Moved, ...] = ()
     copies: tuple[Moved, ...] = ()
+    pythons: str = ""
 
     @property
     def verdict(self) -> str:

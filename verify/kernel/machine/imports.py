@@ -141,7 +141,7 @@ class Imports(Loads):
             source = self.tree.source(module.path)
         except OpaqueError as error:
             raise Raised("SyntaxError", module.path) from error
-        module.postponed = source.postponed
+        module.postponed = source.postponed or self.tree.defers
         scope = module.scope = Scope("module", module.names, None, module)
         self.at.append((module.path, 1))
         try:

@@ -3,8 +3,8 @@
     from repot import api
 
     certificate = api.certify("main..HEAD", repo="path/to/clone")
-    for place in certificate.residuals:
-        print(f"{place.path}:{place.line}: {place.why}")
+    for finding in certificate.findings:
+        print(finding.kind, finding.subject, finding.why, finding.places)
 
 Each function runs the command of its name in a process of its own and reads its report. So nothing
 of Repot's engine is imported here, and nothing of this program there. What was judged is a value,
@@ -28,9 +28,9 @@ from typing import Any, Literal
 from repot import launcher
 
 __all__ = [
-    "Ancestry", "Applied", "Certificate", "Conclusion", "Error", "Fault", "Flow", "Moved", "Note",
-    "Observable", "PathChange", "Place", "Refused", "Replay", "Residual", "Review", "ToRead",
-    "Unknown", "Verdict", "apply", "certify", "review",
+    "Ancestry", "Applied", "Certificate", "Conclusion", "Error", "Fault", "Finding", "Flow",
+    "Moved", "Note", "Observable", "PathChange", "Place", "Refused", "Replay", "Residual", "Review",
+    "Spot", "ToRead", "Unknown", "Verdict", "apply", "certify", "review",
 ]  # fmt: skip
 
 StrPath = str | os.PathLike[str]
@@ -158,8 +158,36 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
+class Spot:
+    """A line of one side, `base` or `target`; `lines` are all that went or came there, if any."""
+
+    path: str
+    line: int
+    side: Literal["base", "target"]
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a certificate says of one thing: `why` in a sentence, at one or more places.
+
+    `kind` is, in this order, `not read`, `breaks` (behaviour differs), `open` (a lookup at run time
+    that can reach what moved), `text` (not the move, and no behaviour is seen to differ),
+    `assumed`, `explained` (what the move entails) or `observed`. `subject` is the module, name or
+    file that it is about, empty where the place says it. `needs` is the Python version that could
+    tell more.
+    """
+
+    kind: str
+    subject: str
+    why: str
+    needs: tuple[int, int] | None
+    places: tuple[Spot, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Residual:
-    """A statement that is not part of the move: the lines to read.
+    """A place of a finding that `breaks`, or is `text`: the lines to read.
 
     `side` is `base` for what is gone and `target` for what came; `text` is an excerpt; `lines` are
     all the lines of that side which it takes away or adds.
@@ -176,7 +204,10 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What keeps a certificate from being given. `needs` is the Python version that could tell."""
+    """A place of a finding that is `not read` or `open`: why no certificate is given.
+
+    `needs` is the Python version that could tell.
+    """
 
     path: str
     line: int
@@ -186,7 +217,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Observable:
-    """What a program could notice though no statement changed."""
+    """A place of a finding that is `observed`: what a program could notice."""
 
     path: str
     line: int
@@ -199,8 +230,9 @@ class Certificate:
     """Whether a change is a move and nothing else.
 
     `verdict` is `HOLDS` for CERTIFIED, `DIFFERS` for RESIDUAL (then `residuals` are to be read)
-    and `UNJUDGED` for UNKNOWN (then `unknowns` say why). `report` is the whole report as
-    `repot certify --json` gives it, or its part of a review's.
+    and `UNJUDGED` for UNKNOWN (then `unknowns` say why). `findings` are all that was found, the
+    worst kind first: each assumption of the verdict is one that is `assumed`. `report` is the
+    whole report as `repot certify --json` gives it, or its part of a review's.
     """
 
     verdict: Verdict
@@ -212,6 +244,7 @@ class Certificate:
     observables: tuple[Observable, ...]
     added_lines: int
     removed_lines: int
+    findings: tuple[Finding, ...]
     report: Mapping[str, Any] = field(repr=False, compare=False)
 
 
@@ -390,8 +423,15 @@ def _certificate(data: Mapping[str, Any], verdict: Verdict) -> Certificate:
         observables=tuple(Observable(**_only(Observable, item)) for item in data["observables"]),
         added_lines=data["added_lines"],
         removed_lines=data["removed_lines"],
+        findings=tuple(map(_finding, data["findings"])),
         report=data,
     )
+
+
+def _finding(item: Mapping[str, Any]) -> Finding:
+    spots = (Spot(**{**_only(Spot, at), "lines": tuple(at["lines"])}) for at in item["places"])
+    changed = {"needs": item["needs"] and tuple(item["needs"]), "places": tuple(spots)}
+    return Finding(**{**_only(Finding, item), **changed})
 
 
 def _moved(items: Sequence[Mapping[str, Any]]) -> tuple[Moved, ...]:

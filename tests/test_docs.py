@@ -193,7 +193,7 @@ def schema() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 class TestSchema:
-    TABLES = ("source", "destination", "move", "package", "shrink", "author")
+    TABLES = ("source", "destination", "move", "package", "shrink", "author", "accept")
 
     def heading(self, table: str) -> str:
         return f"`[[{table}]]`" if table else "Top level"

@@ -33,10 +33,12 @@ from transforms.move.remarks import remarks
 from transforms.move.resolve import resolve_move, with_leaving
 from transforms.move.soundness import check_module
 from transforms.move.state import Group, SourceState
-from transforms.reading.model import Plan
+from transforms.reading.accepts import Accepts
+from transforms.reading.model import OF_THE_MOVER, Plan
 from transforms.relocation import refuse_applied, relocate
 from transforms.result.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.result.outcome import (
+    Accepted,
     Authored,
     Caller,
     Destination,
@@ -54,12 +56,17 @@ def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Ou
     """Apply a plan to a tree. Raises `Refusal` with the place and the next step."""
     formatters = formatters or no_formatters()
     plan = with_leaving(plan, tree)
-    if not plan.moves:
-        return _Engine(plan, tree, formatters).run()
-    return _apply_whole(plan, tree, formatters)
+    accepts = Accepts(plan)
+    if plan.moves:
+        outcome = _apply_whole(plan, tree, formatters, accepts)
+    else:
+        outcome = _Engine(plan, tree, formatters, accepts).run()
+    accepts.refuse_unneeded(OF_THE_MOVER)
+    accepted = (Accepted(a.kind, str(a.module), a.symbol, a.reason) for a in plan.accepts)
+    return replace(outcome, accepted=tuple(accepted))
 
 
-def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters) -> Outcome:
+def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> Outcome:
     """Whole modules move after the symbols of the same plan, in the tree that those leave."""
     symbols = _empty_outcome()
     packages = () if plan.sources else plan.packages
@@ -67,13 +74,13 @@ def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters) -> Outcome:
     if plan.sources:
         alone = replace(plan, moves=(), edits=(), files=(), title="")
         try:
-            symbols = _Engine(alone, tree, no_formatters()).run()
+            symbols = _Engine(alone, tree, no_formatters(), accepts).run()
         except Refusal:
             refuse_applied(rest, tree)  # the source is gone because it has moved
             raise
     between = OverlayTree(tree, symbols.changes.after()) if symbols.changes else tree
     start = time.perf_counter()
-    run = relocate(rest, between, formatters)
+    run = relocate(rest, between, formatters, accepts)
     moved = time.perf_counter()
     for path, blob in symbols.changes.after().items():
         run.after.setdefault(path, blob)
@@ -131,8 +138,9 @@ class _Summary:
 
 
 class _Engine:
-    def __init__(self, plan: Plan, tree: Tree, formatters: Formatters) -> None:
+    def __init__(self, plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> None:
         self.plan, self.tree, self.formatters = plan, tree, formatters
+        self.accepts = accepts
         self.names = Names(tree, plan.roots)
         self.sorter = any(tool.sorts for tool in formatters.tools)
         self.documents: dict[str, Document] = {}
@@ -144,7 +152,7 @@ class _Engine:
     def run(self) -> Outcome:
         with self._phase("parse"):
             check_roots(self.plan, self.tree)
-            self.move = resolve_move(self.plan, self.names, self.open)
+            self.move = resolve_move(self.plan, self.names, self.open, self.accepts)
             self.authored = authored_blobs(self.plan, self.names, self.tree)
             self._note_packages()
         with self._phase("resolve"):
@@ -233,7 +241,7 @@ class _Engine:
         self.settled = run.result
         if changed:
             packages = self.move.package_names
-            self.move = resolve_move(self.plan, self.names, self.open)
+            self.move = resolve_move(self.plan, self.names, self.open, self.accepts)
             self.move.package_names.update(packages)
 
     def _note_packages(self) -> None:
@@ -298,7 +306,7 @@ class _Engine:
         document = self.open(path)
         preambles = [self._derive(group, document) for group in groups]
         self.definitions.check_agreement(groups, preambles)
-        extend(document, groups, preambles)
+        extend(document, groups, preambles, self.accepts)
         self._describe(path, groups, preambles, created=False)
 
     def _describe(

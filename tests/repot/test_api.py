@@ -92,7 +92,7 @@ class TestCertify:
         assert (moved.symbol, moved.source) == ("Money", Place("shop/orders.py", 4))
         assert moved.destination == Place("shop/money.py", 4)
         assert (found.residuals, found.unknowns) == ((), ())
-        assert {item.kind for item in found.observables} == {"module"}
+        assert {item.kind for item in found.findings} <= {"explained", "observed"}
         assert found == api.certify("plan..move", repo=history.folder)
         assert {found: 1}[found] == 1
 
@@ -110,6 +110,9 @@ class TestCertify:
         report = {
             "schema": 1, "verdict": "unjudged", "certificate": "UNKNOWN", "added_lines": 0,
             "removed_lines": 0, "moved": [], "copies": [], "residuals": [], "observables": [],
+            "findings": [{"kind": "assumed", "subject": "shop.load", "why": "as before",
+                          "needs": None, "places": [{"path": "a.py", "line": 2,
+                                                     "side": "target", "lines": [2]}]}],
             "derived": [{"symbol": "import", "from": {"path": "", "line": 0},
                          "to": {"path": "a.py", "line": 1}}],
             "unknowns": [{"path": "a.py", "line": 3, "why": "newer", "needs": [3, 14]},
@@ -121,6 +124,8 @@ class TestCertify:
         newer, dynamic = found.unknowns
         assert newer == api.Unknown("a.py", 3, "newer", (3, 14))
         assert dynamic.needs is None
+        spot = api.Spot("a.py", 2, "target", (2,))
+        assert found.findings == (api.Finding("assumed", "shop.load", "as before", None, (spot,)),)
         assert found.derived == (api.Moved("import", None, Place("a.py", 1)),)
 
     def test_a_range_that_is_none_is_refused(self, history: History) -> None:
@@ -195,7 +200,7 @@ class TestFaults:
 def test_every_value_is_frozen_and_every_name_is_there() -> None:
     kinds = [vars(api)[name] for name in api.__all__]
     values = [kind for kind in kinds if dataclasses.is_dataclass(kind)]
-    assert len(values) == 14
+    assert len(values) == 16
     for kind in map(vars, values):
         assert kind["__dataclass_params__"].frozen
         assert kind["__doc__"]

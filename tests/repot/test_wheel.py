@@ -74,6 +74,11 @@ class Tools:
         command = [self.own.python, "-I", "-m", "pip", "--disable-pip-version-check"]
         return call(*command, *options, "--quiet", *arguments)
 
+    def uv(self, command: str, *arguments: str, into: Installation) -> str:
+        """Run `uv pip` for an environment: as pip does it, in a tenth of the time."""
+        options = ["--quiet", "--no-config", "--python", into.python]
+        return call(str(self.own.folder / "bin" / "uv"), "pip", command, *options, *arguments)
+
     def build(self, source: Path, folder: Path) -> Path:
         """Build the wheel of a folder or an archive of sources."""
         self.pip("wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(source))
@@ -146,31 +151,43 @@ def test_from_an_archive_of_the_sources_it_is_the_same(
         }
 
 
-@pytest.mark.parametrize("version", ["3.10", "3.13"])
+@pytest.mark.parametrize(("version", "installer"), [("3.10", "uv"), ("3.13", "pip")])
 def test_two_wheels_in_one_environment(
-    version: str, wheel: Path, tools: Tools, history: History, tmp_path: Path
+    version: str, installer: str, wheel: Path, tools: Tools, history: History, tmp_path: Path
 ) -> None:
     made = environment(tmp_path / "env", python(version))
-    ours = ["install", "--no-compile", *CONSTRAINTS, str(wheel)]
-    theirs = ["install", "--no-compile", str(made_up_wheel(tmp_path))]
-    tools.pip(*ours, into=made)  # ours first
-    tools.pip(*theirs, into=made)
+    ours, theirs = [*CONSTRAINTS, str(wheel)], [str(made_up_wheel(tmp_path))]
+
+    def install(*what: str) -> None:
+        if installer == "uv":
+            tools.uv("install", *what, into=made)
+        else:
+            tools.pip("install", "--no-compile", *what, into=made)
+
+    def uninstall(name: str) -> None:
+        if installer == "uv":
+            tools.uv("uninstall", name, into=made)
+        else:
+            tools.pip("uninstall", "--yes", name, into=made)
+
+    install(*ours)  # ours first
+    install(*theirs)
     works(made.script, history)
     theirs_works(made)
     file = str(tmp_path / "bundle.py")
     asked = ["--base", "HEAD~2", "--target", "HEAD~1", "-o", file]
     call(made.script, "bundle", PLAN_PATH, *asked, cwd=history.folder)
     assert "SAME" in call(made.script, "bundle", "--check", file, cwd=history.folder)
-    tools.pip("uninstall", "--yes", "theirs", into=made)
+    uninstall("theirs")
     works(made.script, history)
     assert not list(made.site.glob("transforms*"))
-    tools.pip("uninstall", "--yes", "repot", into=made)
+    uninstall("repot")
     assert not list(made.site.glob("repot*"))
-    tools.pip(*theirs, into=made)  # theirs first
-    tools.pip(*ours, into=made)
+    install(*theirs)  # theirs first
+    install(*ours)
     works(made.script, history)
     theirs_works(made)
-    tools.pip("uninstall", "--yes", "repot", into=made)
+    uninstall("repot")
     theirs_works(made)
 
 
@@ -178,13 +195,13 @@ def test_an_editable_installation_gives_nothing_else(
     source: Path, tools: Tools, history: History, tmp_path: Path
 ) -> None:
     made = environment(tmp_path / "env", python("3.13"))
-    tools.pip("install", "--no-compile", *CONSTRAINTS, "--editable", str(source), into=made)
-    tools.pip("install", "--no-compile", str(made_up_wheel(tmp_path)), into=made)
+    tools.uv("install", *CONSTRAINTS, "--editable", str(source), into=made)
+    tools.uv("install", str(made_up_wheel(tmp_path)), into=made)
     works(made.script, history)
     theirs_works(made)
     assert call(made.python, "-I", "-m", "repot.hook", "--help").startswith("usage: repot.hook")
     assert call(made.script, "--version") == f"repot {PROJECT['project']['version']}\n"
-    assert "torch" not in tools.pip("list", "--format=freeze", into=made)
+    assert "torch" not in tools.uv("freeze", into=made)
 
 
 def test_uv_installs_it_as_a_tool(

@@ -13,19 +13,22 @@ from transforms.move.pieces import add_piece
 from transforms.move.preamble import BUILTINS, Preamble
 from transforms.move.soundness import refuse_unions
 from transforms.move.state import Group
+from transforms.reading.accepts import Accepts
 from transforms.source.edits import Block, Rank
 from transforms.source.module import Statement
 from transforms.syntax.comments import is_modeline
 from transforms.syntax.kinds import is_main_guard
 
 
-def extend(document: Document, groups: Sequence[Group], preambles: Sequence[Preamble]) -> None:
+def extend(
+    document: Document, groups: Sequence[Group], preambles: Sequence[Preamble], accepts: Accepts
+) -> None:
     """Put the groups' symbols, and the imports and helpers they need, into the module."""
     newline = document.module.newline
     for group, preamble in zip(groups, preambles, strict=True):
         _refuse_head(group)
         refuse_unions(document, group)
-        _check_names_free(document, group, preamble)
+        _check_names_free(document, group, preamble, accepts)
         for wanted in preamble.wanted:
             document.import_name(wanted)
             if not wanted.type_checking:
@@ -75,7 +78,9 @@ def _refuse_head(group: Group) -> None:
         )
 
 
-def _check_names_free(document: Document, group: Group, preamble: Preamble) -> None:
+def _check_names_free(
+    document: Document, group: Group, preamble: Preamble, accepts: Accepts
+) -> None:
     """The symbols are bound by nothing else there, and hide nothing that the module reads."""
     for name in (*group.spec.symbols, *group.spec.carry):
         for index, binding in document.symbols.bindings.get(name, []):
@@ -96,13 +101,14 @@ def _check_names_free(document: Document, group: Group, preamble: Preamble) -> N
         if name not in new or reference.owner is not None or name in document.symbols.bindings:
             continue
         if name in BUILTINS or stars:
-            raise Refusal(
+            refusal = Refusal(
                 "clash",
                 f"`{name}` would hide what `{group.located.dotted}` reads by that name here: "
                 + ("a builtin." if name in BUILTINS else "what a star import may bring."),
                 next_step="Rename the moved symbol first, in a commit of its own.",
                 place=document.module.place(getattr(reference.node, "lineno", 1)),
             )
+            accepts.refuse(refusal, (group.located.dotted, group.located.path), name)
 
 
 def _other_stars(document: Document, group: Group) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from transforms.errors import Place, Refusal
 from transforms.move.state import Move
+from transforms.reading.accepts import Accepts
 from transforms.result.changes import Blob
 from transforms.source.imports import is_type_checking
 from transforms.syntax.parsing import parse
@@ -45,6 +46,7 @@ def check_cycles(
         Graph(loading.after_edges),
         created,
         loading.place,
+        move.accepts,
     )
 
 
@@ -227,6 +229,7 @@ def _refuse_cycles(
     after: Graph,
     stand_ins: Mapping[str, str],
     place: Callable[[str, int], Place],
+    accepts: Accepts,
 ) -> None:
     """Refuse if an import of a changed module closes a cycle that was not there.
 
@@ -246,13 +249,15 @@ def _refuse_cycles(
                 back = _new_cycle(before, after, stand_ins, module, target)
             if back is None:
                 continue
-            raise Refusal(
+            refusal = Refusal(
                 "cycle",
                 "The move would make an import cycle: " + " -> ".join([module, *back]) + ".",
                 next_step="Move what both sides need into a module of its own, or list a helper "
                 "under `copy`; an import used only in annotations can stand under TYPE_CHECKING.",
                 place=place(module, line),
             )
+            around = (module, *back)
+            accepts.refuse(refusal, (*around, *(place(name, line).path for name in around)))
 
 
 def _cycle_within(family: set[str], after: Graph, module: str, target: str) -> list[str] | None:

@@ -49,12 +49,13 @@ def _refuse_hidden(group: Group, move: Move, tree: Tree) -> None:
     folder = group.located.path.removesuffix(".py") + "/"
     inside = next((p for p in tree.entries() if p.startswith(folder) and p.endswith(".py")), None)
     if inside is not None:
-        raise Refusal(
+        refusal = Refusal(
             "clash",
             f"`{group.located.path}` would hide the folder `{folder}` with `{inside}`.",
             next_step="Choose another destination, or give the folder an `__init__.py` first.",
             place=move.plan.place(group.spec.line),
         )
+        move.accepts.refuse(refusal, (group.located.dotted, group.located.path))
 
 
 def _becomes_package(path: str, move: Move) -> bool:
@@ -66,12 +67,13 @@ def _refuse_case_twin(group: Group, move: Move, tree: Tree) -> None:
     folded = path.casefold()
     twin = next((p for p in tree.entries() if p != path and p.casefold() == folded), None)
     if twin is not None:
-        raise Refusal(
+        refusal = Refusal(
             "clash",
             f"`{path}` differs from `{twin}` by case alone; many disks cannot hold both.",
             next_step="Choose another name for the destination.",
             place=move.plan.place(group.spec.line),
         )
+        move.accepts.refuse(refusal, (group.located.dotted, path))
 
 
 def refuse_without_init(

@@ -8,16 +8,17 @@ from dataclasses import replace
 from transforms.errors import Refusal
 from transforms.move.claims import already_applied, claim_statements
 from transforms.move.state import DocumentOpener, Group, Move, SourceState
+from transforms.reading.accepts import Accepts
 from transforms.reading.model import Destination, Plan, Relocation, Source
 from transforms.tree import Tree
 from transforms.tree.automatic import refuse_automatic
 from transforms.tree.names import Names
 
 
-def resolve_move(plan: Plan, names: Names, open_document: DocumentOpener) -> Move:
+def resolve_move(plan: Plan, names: Names, open_document: DocumentOpener, accepts: Accepts) -> Move:
     """Find every module and statement that the plan names. Raises `Refusal`."""
     sources = [_source(spec, plan, names, open_document) for spec in plan.sources]
-    move = Move(plan, names, sources, [], {}, open_document)
+    move = Move(plan, names, sources, [], {}, open_document, accepts)
     for spec in plan.destinations:
         move.groups.append(_group(spec, move))
     _refuse_automatic(move)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from transforms.errors import Place
 from transforms.imports.document import Document
+from transforms.reading.accepts import Accepts
 from transforms.reading.model import Destination, Plan, Source
 from transforms.source.order import Order
 from transforms.source.symbols import Symbols
@@ -69,6 +70,7 @@ class Move:
     groups: list[Group]
     routes: dict[str, str]  # symbol -> dotted module that callers import it from
     open_document: DocumentOpener
+    accepts: Accepts
     package_names: dict[str, set[str]] = field(default_factory=dict)  # what a new `__init__` binds
 
     def source_named(self, dotted: str) -> SourceState | None:

@@ -1,5 +1,6 @@
 """Plans as data: what a plan is, and reading and writing it as TOML.
 
+accepts what a plan accepts, used where it is needed
 load    reading one from bytes, and writing it
 model   what a plan is
 reader  from TOML to a plan: every key, and what keys say of each other

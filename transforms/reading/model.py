@@ -15,6 +15,8 @@ from transforms.paths import ModuleName
 from transforms.result.diff import edits
 
 FORMAT = 1
+OF_THE_MOVER = ("cycle", "clash")  # kinds of [[accept]] that the mover asks for
+OF_THE_VERDICT = ("breaks", "open")  # those that the verdict of `repot apply` asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,20 @@ class AuthoredEdit:
 
 
 @dataclass(frozen=True, slots=True)
+class Accept:
+    """Something that a person has looked at and takes: what would else be refused.
+
+    `kind` is one of `OF_THE_MOVER` and `OF_THE_VERDICT`, `symbol` empty for a module as such.
+    """
+
+    kind: str
+    module: ModuleName
+    reason: str
+    line: int = field(compare=False)
+    symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A whole plan. `path` is where it was read, for messages; it takes no part in equality."""
 
@@ -162,6 +178,7 @@ class Plan:
     shrink: tuple[ShrinkRule, ...] = ()
     files: tuple[AuthoredFile, ...] = ()
     edits: tuple[AuthoredEdit, ...] = ()
+    accepts: tuple[Accept, ...] = ()
     formatters: str = "repository"
     roots: tuple[str, ...] = ()
     leave: tuple[str, ...] = ()

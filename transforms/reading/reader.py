@@ -9,6 +9,9 @@ from transforms.errors import Refusal
 from transforms.paths import ModuleName, looks_like_path, safe_path
 from transforms.reading.model import (
     FORMAT,
+    OF_THE_MOVER,
+    OF_THE_VERDICT,
+    Accept,
     AuthoredEdit,
     AuthoredFile,
     Destination,
@@ -38,7 +41,7 @@ def read(reader: Reader) -> Plan:
     top = reader.top(
         {
             "format", "title", "formatters", "roots", "leave", "import_from",
-            "source", "destination", "move", "package", "shrink", "author",
+            "source", "destination", "move", "package", "shrink", "author", "accept",
         }
     )  # fmt: skip
     top.integer("format")
@@ -53,6 +56,7 @@ def read(reader: Reader) -> Plan:
         shrink=tuple(_shrink(t) for t in top.tables("shrink", required=False)),
         files=tuple(_authored_file(t) for t in authored if "text" in t.data),
         edits=tuple(_authored_edit(t) for t in authored if "text" not in t.data),
+        accepts=tuple(_accept(t) for t in top.tables("accept", required=False)),
         formatters=top.choice("formatters", ("repository", "none"), default="repository"),
         roots=tuple(_root(top, root) for root in top.strings("roots")),
         leave=tuple(_pattern(top, pattern) for pattern in top.strings("leave")),
@@ -247,6 +251,22 @@ def _authored_edit(table: Reader) -> AuthoredEdit:
     return AuthoredEdit(file=_authored_name(table), old=old, new=table.text("new"), line=table.line)
 
 
+def _accept(table: Reader) -> Accept:
+    table.only("kind", "module", "symbol", "reason")
+    reason = table.string("reason").strip()
+    if not reason.strip("."):
+        raise table.refuse(
+            "reason", "it says nothing", "Write in a sentence why this is right all the same."
+        )
+    return Accept(
+        kind=table.choice("kind", (*OF_THE_VERDICT, *OF_THE_MOVER)),
+        module=_module_value(table, "module"),
+        reason=reason,
+        line=table.line,
+        symbol=table.string("symbol", default=""),
+    )
+
+
 def _authored_name(table: Reader) -> ModuleName:
     """A module or a path under `file`; under `path` a path, be it as short as `README`."""
     if "path" not in table.data:
@@ -396,11 +416,15 @@ def _check_symbols(plan: Plan, top: Reader) -> None:
 
 
 def _check_distinct(plan: Plan) -> None:
-    """No module is a source twice, and no file is authored whole twice."""
+    """No module is a source twice, no file is authored whole twice, nothing is accepted twice."""
     for items, what in (
         ([(str(item.module), item.line) for item in plan.sources], "a source"),
         ([(str(item.module), item.line) for item in plan.moves], "moved whole"),
         ([(str(item.file), item.line) for item in plan.files], "authored whole"),
+        (
+            [(f"{a.kind} {a.module} {a.symbol}".strip(), a.line) for a in plan.accepts],
+            "accepted",
+        ),
     ):
         seen: dict[str, int] = {}
         for name, line in items:

@@ -79,6 +79,11 @@ def _tables(plan: Plan) -> Iterator[tuple[str, list[str]]]:
                 f"new = {block(edit.new)}",
             ],
         )
+    for item in plan.accepts:
+        fields = [f"kind = {quote(item.kind)}", f"module = {quote(str(item.module))}"]
+        if item.symbol:
+            fields.append(f"symbol = {quote(item.symbol)}")
+        yield "accept", [*fields, f"reason = {quote(item.reason)}"]
 
 
 def _source(source: Source) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from transforms.errors import Refusal
 from transforms.move.cycles import Graph, Loading
+from transforms.reading.accepts import Accepts
 from transforms.relocation.targets import Targets
 from transforms.result.changes import Blob
 from transforms.tree import Tree
@@ -24,6 +25,7 @@ def refuse_new_cycles(
     after: Mapping[str, Blob | None],
     names: Names,
     parsed: Mapping[bytes, ast.Module],
+    accepts: Accepts,
 ) -> None:
     """Refuse a move after which a package loads, while it is loaded, what needs it."""
     homes = {new.rpartition(".")[0] for new in targets.renames.values()} - {""}
@@ -46,13 +48,16 @@ def refuse_new_cycles(
                 continue
             if not loading.is_imported(module):
                 continue
-            raise Refusal(
+            place = loading.place(module, line)
+            refusal = Refusal(
                 "cycle",
                 "The move would make an import cycle: " + " -> ".join([module, *back]) + ".",
                 next_step=f"Choose a package whose `__init__` does not need `{module}`, or move "
                 "what its `__init__` imports.",
-                place=loading.place(module, line),
+                place=place,
             )
+            around = (module, *back)
+            accepts.refuse(refusal, (*around, *(loading.place(name, 1).path for name in around)))
 
 
 def _init_of(

@@ -14,6 +14,7 @@ from transforms.imports.document import Document
 from transforms.move.authored import apply_edits, authored_blobs
 from transforms.move.intent import check_roots
 from transforms.move.landing import refuse_without_init
+from transforms.reading.accepts import Accepts
 from transforms.reading.model import Package, Plan
 from transforms.relocation.around import Around, collect_readings
 from transforms.relocation.cycles import refuse_new_cycles
@@ -37,8 +38,9 @@ _SHEBANG = re.compile(rb"#!.*\bpython")
 class Relocation:
     """One run. `after` holds each touched path's file, None for one that goes."""
 
-    def __init__(self, plan: Plan, tree: Tree, formatters: Formatters) -> None:
+    def __init__(self, plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> None:
         self.plan, self.tree, self.formatters = plan, tree, formatters
+        self.accepts = accepts
         self.names = Names(tree, plan.roots)
         self.sorter = any(tool.sorts for tool in formatters.tools)
         self.after: dict[str, Blob | None] = {}
@@ -324,7 +326,7 @@ class Relocation:
                 continue
             if path.endswith(".py"):
                 parsed[blob.data] = parse(blob.data, path)
-        refuse_new_cycles(self.targets, self.tree, self.after, self.names, parsed)
+        refuse_new_cycles(self.targets, self.tree, self.after, self.names, parsed, self.accepts)
 
     def _refuse_emptied(self, path: str, root: str, place: Place) -> None:
         """A package that gives its `__init__` away, and still is to hold modules."""
@@ -374,9 +376,9 @@ def _described(whole: Whole) -> Relocated:
     return Relocated(old_path, new_path, whole.old, whole.new, len(whole.files), whole.kept)
 
 
-def relocate(plan: Plan, tree: Tree, formatters: Formatters) -> Relocation:
+def relocate(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> Relocation:
     """Make the whole moves of a plan; formatters and authored edits come with `finish`."""
-    run = Relocation(plan, tree, formatters)
+    run = Relocation(plan, tree, formatters, accepts)
     run.move()
     return run
 

@@ -98,6 +98,16 @@ class Authored:
 
 
 @dataclass(frozen=True, slots=True)
+class Accepted:
+    """What the plan accepts though it would else be refused, and why; `symbol` may be empty."""
+
+    kind: str
+    module: str
+    symbol: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Phase:
     """Wall-clock seconds of one phase: `search`, `parse`, `resolve`, `format`, `write`."""
 
@@ -119,6 +129,7 @@ class Outcome:
     formatter_edits: dict[str, tuple[str, ...]] = field(default_factory=dict)
     phases: tuple[Phase, ...] = ()
     relocated: tuple[Relocated, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
 
     @property
     def authored_lines(self) -> int:

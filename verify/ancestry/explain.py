@@ -16,13 +16,14 @@ from transforms.source.module import first_line
 from transforms.syntax.parsing import parse
 from transforms.tree.names import resolve_import
 from verify.ancestry.measure import Explain
-from verify.certificate import Certificate, Moved
+from verify.kernel.verdict import EXPLAINED, RESIDUALS, TARGET, Certificate, Finding, Moved
 
 LAYOUT = "layout"
 IMPORT = "derived import"
 RELOCATED = "derived import of a moved module"
 COPY = "copied helper"
 DERIVED = "derived exports"
+ENTAILED = "spelled as the move asks"
 SHORT = "moved; git follows no block so short"
 RESIDUAL = "not part of the move"
 
@@ -49,11 +50,15 @@ class _Explainer:
 
     @cached_property
     def residual(self) -> set[tuple[str, int]]:
+        return {at for finding in self.certificate.of(*RESIDUALS) for at in _lines(finding)}
+
+    @cached_property
+    def entailed(self) -> dict[tuple[str, int], str]:
+        """What is explained, and what it is about."""
         return {
-            (r.path, line)
-            for r in self.certificate.residuals
-            if r.side == "target"
-            for line in (r.lines or (r.line,))
+            at: DERIVED if finding.subject == "__all__" else ENTAILED
+            for finding in self.certificate.of(EXPLAINED)
+            for at in _lines(finding)
         }
 
     def explain(self, path: str, line: int) -> str:
@@ -64,12 +69,17 @@ class _Explainer:
             return RESIDUAL
         if line in self._relocated(path):
             return RELOCATED
+        return self._by_statement(path, line)
+
+    def _by_statement(self, path: str, line: int) -> str:
         first, last, is_import = self._span(path, line)
-        if self._holds(self.certificate.derived, path, first, last):
-            return DERIVED
         if self._holds(self.certificate.copies, path, first, last):
             return COPY
-        return IMPORT if is_import else SHORT
+        if is_import:
+            return IMPORT
+        if self.entailed.get((path, first)) == DERIVED:
+            return DERIVED
+        return self.entailed.get((path, line), SHORT)
 
     @cached_property
     def moved(self) -> dict[str, str]:
@@ -99,6 +109,13 @@ class _Explainer:
         return any(
             item.destination == path and first <= item.destination_line <= last for item in items
         )
+
+
+def _lines(finding: Finding) -> Iterator[tuple[str, int]]:
+    """The lines of the target that a finding is about."""
+    for place in finding.places:
+        if place.side == TARGET:
+            yield from ((place.path, line) for line in place.lines or (place.line,))
 
 
 def _dotted(path: str) -> str:

@@ -18,12 +18,12 @@ from transforms.paths import to_bytes
 from transforms.reading.load import parse_plan
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import GitTree
-from verify.certificate import CERTIFIED, RESIDUAL, Certificate
 from verify.chain.cache import VerdictCache
 from verify.history.commits import Commit, commits_between, read_commits
 from verify.history.merges import is_plain
 from verify.history.trailers import Trailer, read_trailer
 from verify.history.workers import shared
+from verify.kernel.verdict import CERTIFIED, RESIDUAL, RESIDUALS, Certificate
 from verify.proofs.certify import certify_commits
 from verify.proofs.prove import prove
 
@@ -52,9 +52,9 @@ class Judgement:
     """What one commit is. It depends on two trees and a plan alone, so that it can be kept.
 
     `unjudged`: a claim could not be judged at all. `symbols` and `modules` are what its plan
-    moves, `files` what it changes, `differs` the hunks that the plan does not explain,
-    `residuals` what is no move by the certificate; `lines` to `strict` are the ancestry, with
-    `derived` beside it.
+    moves, `files` what it changes, `accepted` how many findings it accepts, `differs` the hunks
+    that the plan does not explain, `residuals` what is no move by the certificate, which takes so
+    many `assumptions`; `lines` to `strict` are the ancestry, with `derived` beside it.
     """
 
     verdict: str
@@ -73,6 +73,8 @@ class Judgement:
     strict: int = 0
     modules: int = 0
     derived: int = 0
+    assumptions: int = 0
+    accepted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +196,9 @@ def judge_commit(repo: Path, commit: Commit) -> Judgement:
     certificate = certify_commits(parent, tree)
     verdict, reason = UNREAD, _reason_to_read(certificate)
     if certificate.verdict == CERTIFIED and certificate.moved:
-        others = [o for o in certificate.observables if o.kind == "file"]
-        if others:
-            reason = f"what is Python is a pure move; {len(others)} other files changed"
+        if certificate.other_files:
+            others = len(certificate.other_files)
+            reason = f"what is Python is a pure move; {others} other files changed"
         else:
             verdict, reason = PURE, f"a pure move of {len(certificate.moved)} statements"
     return _with_certificate(Judgement(verdict, reason), certificate)
@@ -229,6 +231,7 @@ def _judge_claim(parent: GitTree, tree: GitTree, path: str) -> Judgement:
         lines=ancestry.lines,
         traced=ancestry.traced,
         strict=ancestry.strict,
+        accepted=len(outcome.accepted),
         modules=sum(item.files for item in outcome.relocated),
         derived=ancestry.derived,
     )
@@ -239,7 +242,12 @@ def _with_certificate(judgement: Judgement, certificate: Certificate) -> Judgeme
     return replace(
         judgement,
         certificate=certificate.verdict,
-        residuals=tuple(Spot(r.path, r.line, r.side, r.why) for r in certificate.residuals),
+        assumptions=len(certificate.assumptions),
+        residuals=tuple(
+            Spot(place.path, place.line, place.side, finding.sentence)
+            for finding in certificate.of(*RESIDUALS)
+            for place in finding.places
+        ),
         added_lines=certificate.added_lines,
         removed_lines=certificate.removed_lines,
     )

@@ -13,9 +13,9 @@ from transforms.paths import ModuleName
 from transforms.reading.model import AuthoredFile, Destination, Package, Plan, Source
 from transforms.tree import GitTree
 from transforms.tree.names import Names, resolve_import
-from verify.certificate import Certificate
 from verify.inference.evidence import Evidence, File, Moved
 from verify.inference.modules import WholeMoves
+from verify.kernel.verdict import Certificate
 
 
 class Draft:

@@ -13,13 +13,13 @@ from transforms.reading.load import dump_plan, parse_plan
 from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
-from verify.certificate import Certificate
 from verify.history.ranges import differing, entries_at
 from verify.inference.draft import Draft
 from verify.inference.evidence import Evidence, gather
 from verify.inference.modules import WholeMoves
 from verify.inference.remainder import authored
 from verify.inference.search import Search, Trial
+from verify.kernel.verdict import Certificate
 from verify.proofs.certify import certify_commits
 from verify.proofs.prove import formatters_of
 from verify.proofs.replay import Replay, replay

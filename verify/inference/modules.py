@@ -15,7 +15,7 @@ from transforms.paths import ModuleName
 from transforms.reading.model import Package, Relocation
 from transforms.tree import GitTree
 from transforms.tree.names import Names
-from verify.certificate import Certificate
+from verify.kernel.verdict import Certificate
 
 _INIT = "__init__.py"
 _FEWEST = 3  # modules that make a pattern

@@ -11,7 +11,9 @@ from transforms import engine
 from transforms.errors import Refusal
 from transforms.formatters import Formatters
 from transforms.paths import ModuleName
+from transforms.reading.accepts import Acceptable
 from transforms.reading.model import (
+    Accept,
     AuthoredFile,
     Destination,
     Package,
@@ -30,6 +32,7 @@ from verify.inference.remembered import RememberedTree
 
 Edit = Callable[[Plan], Plan]
 _MOST_TRIALS = 120  # each applies a whole plan
+_DONE = "The change did so; nobody has said why."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,9 @@ class Search:
         try:
             outcome = engine.apply(plan, self._tree, formatters=self._formatters(plan.formatters))
         except Refusal as refusal:
-            return Trial(plan, None, {}, {}, refusal)
+            accepting = _accepting(plan, refusal)
+            found = self.attempt(accepting) if accepting is not None else None
+            return found if found and found.outcome else Trial(plan, None, {}, {}, refusal)
         given = {path: Entry.of(blob) for path, blob in outcome.changes.after().items()}
         off = {}
         for path in sorted({*self._changed, *given}):
@@ -272,6 +277,15 @@ class Search:
             yield having(symbols=rest, carry=(*item.carry, *helpers))
 
 
+def _accepting(plan: Plan, refusal: Refusal) -> Plan | None:
+    """Give a plan that accepts what the change did, if that is a judgement."""
+    if not isinstance(refusal, Acceptable):
+        return None
+    module = ModuleName(refusal.module, is_path="/" in refusal.module)
+    item = Accept(refusal.kind, module, _DONE, 0, refusal.symbol)
+    return None if item in plan.accepts else replace(plan, accepts=(*plan.accepts, item))
+
+
 def _edited(plan: Plan, changes: Iterable[Change]) -> Plan:
     for change in changes:
         plan = change.edit(plan)
@@ -322,7 +336,13 @@ def _same(one: Destination, other: Destination) -> bool:
 
 
 def _weight(plan: Plan) -> int:
-    settings = plan.authored_lines + len(plan.import_from) + len(plan.shrink) + len(plan.leave)
+    settings = (
+        len(plan.accepts)
+        + plan.authored_lines
+        + len(plan.import_from)
+        + len(plan.shrink)
+        + len(plan.leave)
+    )
     for source in plan.sources:
         settings += (source.imports_back != "sorted") + bool(source.reexports)
         settings += source.docstring_first

@@ -4,6 +4,7 @@ Both trees are imported on an abstract machine, and what happens is compared. `c
 files that differ, from both trees, and looks into the others as needed. It stands on the standard
 library alone and shares no code with the mover: it is a second opinion.
 
+behaviour what is behaviour and what is not: what the generator's judge blanks
 bodies    what function bodies refer to, and what they do
 both      the pair of trees, with what everyone asks of it
 comments  so are comments, each at its place
@@ -14,12 +15,15 @@ door      the door: from the files of two trees to a certificate
 effects   what acts and what does not: the lists, each with its reason
 entries   from what a program can start
 explain   edits that a move entails, derived again
+flow      what an expression may be made of, within one file
 judging   the order of judgement
 links     which units of the two sides belong together
 lookups   lookups at run time: open, or assumed
 needs     imports that a move entails
 observed  what one statement reads at import and another changes, over several entries
+packaging what is installed: whether lists of packages and sources take what is new
 pairing   which statement of the target is which of the base
+paths     files that code reads or runs by their path, and folders that it lists
 runs      runs of one entry on both sides
 setters   writes to an attribute of an object that nobody knows
 settings  settings that tools read, pytest's among them
@@ -27,11 +31,15 @@ source    a file as statements, and the comments that stand at each
 spelled   where a name leads by what stands in the files
 standing  who asks where something stands
 strings   names that stand in texts
+subclasses whose subclasses somebody lists
+symlinks  symbolic links, which the machine does not follow
+tables    a module and one of its names, said together, for somebody who looks them up
 tests     tests: which are collected, and what pytest brings to each
 traces    two runs compared: events, bindings, how they end
 tree      one tree: what modules are called, where an import leads, who reaches a change
 verdict   the kinds of findings, and the verdict that follows from them
 versions  for which Pythons a verdict holds
+whole     which modules moved whole, and what went along with them
 words     lists of words, as they are written down
 writes    writes to a module from anywhere, and whom they reach
 machine   the abstract import machine

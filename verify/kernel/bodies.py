@@ -264,6 +264,16 @@ _REACHING = words(
 
 
 @lru_cache(maxsize=1 << 15)
+def asks_loaded(node: ast.AST) -> frozenset[str]:
+    """Give the texts of a body that asks which modules are loaded."""
+    parts = [*ast.walk(node)]
+    if not any("modules" in (getattr(p, "attr", ""), getattr(p, "id", "")) for p in parts):
+        return frozenset()
+    texts = (p.value for p in parts if isinstance(p, ast.Constant))
+    return frozenset(text for text in texts if isinstance(text, str))
+
+
+@lru_cache(maxsize=1 << 15)
 def reaches(node: ast.AST) -> bool:
     """Tell whether a body imports, writes to its module, or may reach others by a lookup."""
     return bool(asks(node)) or any(

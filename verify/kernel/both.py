@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from verify.kernel.pairing import At, Pairing, pair
 from verify.kernel.source import Source, Statement
@@ -47,10 +48,39 @@ class Both:
         """Give where a statement stands."""
         return Place(at[0], self.statement(tree, at).first, tree.side)
 
+    def span(self, tree: Tree, at: At) -> Place:
+        """Give where a statement stands, with all its lines."""
+        statement = self.statement(tree, at)
+        lines = tuple(range(statement.first, statement.last + 1))
+        return Place(at[0], statement.first, tree.side, lines)
+
+    def edited(self, base: At, target: At) -> tuple[Place, ...]:
+        """Give where a statement was edited, on each side that has lines of its own."""
+        one, two = self.statement(self.base, base), self.statement(self.target, target)
+        ours, theirs = one.text.split("\n"), two.text.split("\n")
+        head = _alike(ours, theirs)
+        tail = _alike(ours[head:][::-1], theirs[head:][::-1])
+        places = []
+        for path, side, statement, count in (
+            (base[0], BASE, one, len(ours)),
+            (target[0], TARGET, two, len(theirs)),
+        ):
+            last = min(statement.first + count - tail - 1, statement.last)
+            lines = tuple(range(statement.first + head, last + 1))
+            if lines:
+                places.append(Place(path, lines[0], side, lines))
+        return tuple(places) or (self.place(self.target, target),)
+
     def name(self, path: str) -> str:
         """Spell a module as somebody imports it."""
         tree = self.target if path in self.target.files else self.base
         return tree.name(path) if path.endswith(".py") else path
+
+
+def _alike(ours: list[str], theirs: list[str]) -> int:
+    """Count the lines that two lists have in common from their start."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False))
+    return sum(1 for _ in same)
 
 
 class Sites:

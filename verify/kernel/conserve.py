@@ -10,7 +10,7 @@ from verify.kernel.both import Both
 from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.tree import Tree
-from verify.kernel.verdict import BREAKS, TEXT, Moved
+from verify.kernel.verdict import BREAKS, EXPLAINED, OBSERVED, TEXT, Moved
 
 
 def check(both: Both) -> None:
@@ -21,23 +21,33 @@ def check(both: Both) -> None:
     for at in both.pairing.new:
         if not _header(both, both.target, at) and not _exports(both, at):
             _say(both, both.target, at, "is new")
+    _listed(both)
+    _twice(both)
+    _met(both)
+    _spelled(both)
+    for base, target in both.pairing.moved():
+        both.found.moved.append(_moved(both, base, target))
+        if isinstance(both.statement(both.target, target).node, DEFINITIONS):
+            why = "`__module__` of what moved here names this module, and so do pickles of it"
+            both.found.say(OBSERVED, both.name(target[0]), why, both.place(both.target, target))
+    for target in sorted(both.pairing.copies):
+        both.found.copies.append(_moved(both, both.pairing.base_of[target], target))
+
+
+def _listed(both: Both) -> None:
+    """Look at each `__all__`: at a new one, and at one that stays as it was."""
     listed: set[str] = set()
     for at in both.pairing.new:
         if _exports(both, at):
             if at[0] in listed:
                 _say(both, both.target, at, "stands twice")
             listed.add(at[0])
-            exported(both, at)
+            if exported(both, at):
+                why = "it lists what its module has"
+                both.found.say(EXPLAINED, "__all__", why, both.span(both.target, at))
     for at in both.pairing.base_of:
         if _exports(both, at) and at not in {edit.target for edit in both.pairing.edits}:
             exported(both, at)
-    _twice(both)
-    _met(both)
-    _spelled(both)
-    for base, target in both.pairing.moved():
-        both.found.moved.append(_moved(both, base, target))
-    for target in sorted(both.pairing.copies):
-        both.found.copies.append(_moved(both, both.pairing.base_of[target], target))
 
 
 def _header(both: Both, tree: Tree, at: At) -> bool:
@@ -113,6 +123,8 @@ def _met(both: Both) -> None:
 def _needed(both: Both, at: At) -> bool:
     """Tell whether code that came along uses what a copy binds."""
     names = set(stored(both.statement(both.target, at).node))
+    if names == {"pytestmark"}:
+        return True  # what it does to whom is compared test by test
     return any(
         name.id in names
         for target, base in both.pairing.base_of.items()
@@ -129,6 +141,7 @@ def _spelled(both: Both) -> None:
         one, two = both.statement(both.base, base), both.statement(both.target, at)
         if one.text == two.text or at in edited:
             continue
+        both.found.relaid += 1
         whole = not any("import" in statement.text for statement in (one, two))
         if tokens(one.text, whole=whole) != tokens(two.text, whole=whole):
             _say(both, both.target, at, "is spelled otherwise")
@@ -146,7 +159,7 @@ def tokens(text: str, *, whole: bool) -> list[str]:
 
 def _say(both: Both, tree: Tree, at: At, what: str) -> None:
     title = symbol(both.statement(tree, at).node)
-    both.found.say(TEXT, title, f"this statement {what}", both.place(tree, at))
+    both.found.say(TEXT, title, f"this statement {what}", both.span(tree, at))
 
 
 def symbol(node: ast.stmt) -> str:

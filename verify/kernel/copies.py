@@ -9,6 +9,7 @@ from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.machine import Machine
 from verify.kernel.machine.values import (
+    UNBOUND,
     Class,
     Collection,
     Constant,
@@ -66,6 +67,9 @@ class Copies:
                 for node in ast.walk(source.tree)
                 if isinstance(node, ast.Compare)
                 and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+                and not any(
+                    isinstance(part, ast.Constant) for part in (node.left, *node.comparators)
+                )
                 for part in (node.left, *node.comparators)
                 if isinstance(part, (ast.Name, ast.Attribute))
             }
@@ -83,7 +87,8 @@ class Copies:
             if name in self._identities():
                 why = "something asks whether a value is this one, and now there are two"
                 self.both.found.say(BREAKS, name, why, place)
-            if value is not None and not all(map(constant, leaves(value))):
+            parts = [part for part in leaves(value) if part is not UNBOUND] if value else []
+            if not all(map(constant, parts)):
                 why = "it makes an object of its own, and stands twice"
                 self.both.found.say(BREAKS, name, why, place)
 

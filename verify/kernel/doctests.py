@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 
 from verify.kernel.both import Both
 from verify.kernel.source import DEFINITIONS, stored
+from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS
 
+_RUN = re.compile(
+    rb"doctest[-_](?:modules|glob|files)|testmod|testfile|DocTestSuite|DocFileSuite|-m doctest"
+    rb"|DocTestFinder|sphinx\.ext\.doctest|doctest_optionflags"
+)
 _RUNNERS = re.compile(r"\b(?:testmod|DocTestSuite|DocFileSuite|DocTestFinder)\b")
 
 
@@ -19,8 +25,11 @@ def examples(node: ast.AST) -> ast.Module | None:
     if not isinstance(node, (*DEFINITIONS, ast.Module)):
         return None
     text = ast.get_docstring(node) or ""
-    if ">>>" not in text:
-        return None
+    return parsed(text) if ">>>" in text else None
+
+
+def parsed(text: str) -> ast.Module:
+    """Give the examples in a text as one module."""
     body: list[ast.stmt] = []
     lines: list[str] = []
     for line in [*text.split("\n"), ""]:
@@ -29,16 +38,51 @@ def examples(node: ast.AST) -> ast.Module | None:
             lines.append(bare[4:])
             continue
         if lines:
-            body += _parsed("\n".join(lines))
+            body += _statements("\n".join(lines))
         lines = [bare[4:]] if bare.startswith(">>>") else []
     return ast.Module(body, [])
 
 
-def _parsed(text: str) -> list[ast.stmt]:
+def _statements(text: str) -> list[ast.stmt]:
     try:
         return ast.parse(text + "\n").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
+
+
+def named(module: ast.Module, gone: Mapping[str, Container[str]]) -> Iterator[tuple[str, str]]:
+    """List the names that examples take from where they no longer are, each with its module."""
+    modules: dict[str, str] = {}
+    stars = []
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                modules[alias.asname or top] = alias.name if alias.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            stars += [node.module for alias in node.names if alias.name == "*"]
+            for alias in node.names:
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                if alias.name in gone.get(node.module, ()):
+                    yield node.module, alias.name
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Name, ast.Attribute)):
+            top, _, rest = ast.unparse(node.value).partition(".")
+            owner = ".".join([modules.get(top, top), *([rest] if rest else [])])
+            if node.attr in gone.get(owner, ()):
+                yield owner, node.attr
+        elif isinstance(node, ast.Name):
+            yield from ((star, node.id) for star in stars if node.id in gone.get(star, ()))
+
+
+def runs(tree: Tree) -> bool:
+    """Tell whether something in a tree says that examples are run."""
+    return any(
+        path.endswith((".py", ".toml", ".cfg", ".ini", ".sh", ".yml", ".yaml", "Makefile"))
+        and b"doctest" in data
+        and _RUN.search(data) is not None
+        for path, data in tree.files.items()
+    )
 
 
 def bound(module: ast.Module) -> frozenset[str]:

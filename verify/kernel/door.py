@@ -8,19 +8,19 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from verify.kernel import conserve, files, judging, versions
+from verify.kernel import conserve, files, judging, symlinks, versions
 from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
 from verify.kernel.source import OpaqueError, decode, is_python
 from verify.kernel.tree import Parsed
-from verify.kernel.verdict import NOT_READ, OPEN, Certificate, Findings, Place
+from verify.kernel.verdict import BASE, NOT_READ, OPEN, TARGET, Certificate, Findings, Place
 
 Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them
 # Calls of the machine within each other: a chain of a thousand imports. Before 3.11 each one takes
 # its part of the thread's stack.
 DEEPEST = 30_000 if sys.version_info >= (3, 11) else 9_000
-REGULAR = (0o100644, 0o100755)
+REGULAR, LINK = (0o100644, 0o100755), 0o120000
 
 
 class Rest(Protocol):
@@ -31,6 +31,9 @@ class Rest(Protocol):
 
     def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
         """Read some of them."""
+
+    def links(self) -> Mapping[str, bytes]:
+        """Give the symbolic links, and where each leads."""
 
 
 def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate:
@@ -44,14 +47,20 @@ def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is parsed may warn, but not us
-            shared = dict(rest.read_many(rest.paths())) if rest is not None else {}
-            pythons = versions.required({**shared, **_regular(base)})
-            return replace(_certify(base, target, shared), pythons=versions.told(pythons))
+            return _certify(base, target, rest)
     finally:
         sys.setrecursionlimit(limit)
 
 
-def _certify(base: Files, target: Files, shared: Mapping[str, bytes]) -> Certificate:
+def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
+    shared = dict(rest.read_many(rest.paths())) if rest is not None else {}
+    pythons = versions.told(versions.required({**shared, **_regular(base)}))
+    return replace(_judged(base, target, rest, shared), pythons=pythons)
+
+
+def _judged(
+    base: Files, target: Files, rest: Rest | None, shared: Mapping[str, bytes]
+) -> Certificate:
     ours = {**shared, **_regular(base)}
     theirs = {**shared, **_regular(target)}
     apart = {path for path in base.keys() | target.keys() if base.get(path) != target.get(path)}
@@ -71,6 +80,7 @@ def _certify(base: Files, target: Files, shared: Mapping[str, bytes]) -> Certifi
         Comments(both).check()
         Imports(both).check()
         judging.judge(both)
+        symlinks.check(both, _links(base, target, rest))
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
     except RecursionError:
         found = both.found if both is not None else Findings()
@@ -83,6 +93,13 @@ def _regular(files: Files) -> dict[str, bytes]:
     return {path: data for path, (data, mode) in files.items() if mode in REGULAR}
 
 
+def _links(base: Files, target: Files, rest: Rest | None) -> dict[str, bytes]:
+    found = dict(rest.links()) if rest is not None else {}
+    for side in (base, target):
+        found.update((path, data) for path, (data, mode) in side.items() if mode == LINK)
+    return found
+
+
 def _mode(files: Files, path: str) -> int | None:
     return files[path][1] if path in files else None
 
@@ -92,7 +109,7 @@ def _unread(
 ) -> Certificate | None:
     """Give a certificate that says which changed files cannot be read, if any cannot."""
     found, parsed = Findings(), Parsed()
-    for side in (ours, theirs):
+    for name, side in ((BASE, ours), (TARGET, theirs)):
         for path in sorted(python):
             if path in side:
                 try:
@@ -103,6 +120,7 @@ def _unread(
                     why = error.why
                     if versions.oldest(asked)[:2] > sys.version_info[:2]:
                         why = f"Python {versions.here()} reads it, the tree wants {asked}: {why}"
-                    found.say(NOT_READ, path, why, Place(path, error.line))
+                    place = Place(path, error.line, name)
+                    found.say(NOT_READ, path, why, place, needs=error.needs)
     certificate = found.certificate()
     return certificate if certificate.findings else None

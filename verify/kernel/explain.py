@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 
 from verify.kernel.both import Both
 from verify.kernel.conserve import exported, symbol
@@ -52,9 +53,18 @@ class Edits:
             types = _types(node)
             if all(self._explained(edit, node, types, one, two) for one, two in edit.differences):
                 why = "what it names is spelled otherwise and means the same"
-                self.both.found.say(EXPLAINED, symbol(node), why, place)
+                places = self.both.edited(edit.base, edit.target)
+                there = [spot for spot in places if spot.side == TARGET]
+                self.both.found.say(EXPLAINED, symbol(node), why, *(there or [place]))
             else:
-                self.both.found.say(TEXT, symbol(node), "this statement was edited", place)
+                places = self.both.edited(edit.base, edit.target)
+                self.both.found.say(TEXT, symbol(node), "this statement was edited", *places)
+                for tree, at in ((self.both.base, edit.base), (self.both.target, edit.target)):
+                    first = self.both.place(tree, at)
+                    named = replace(first, line=self.both.statement(tree, at).node.lineno)
+                    for place in places:
+                        if place.side == first.side:
+                            self.both.found.edited(place, first, named)
 
     def _explained(
         self,

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
+from verify.kernel import packaging, paths
 from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
 from verify.kernel.entries import became, is_script
+from verify.kernel.pairing import At
 from verify.kernel.settings import is_settings
-from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TEXT, Place
+from verify.kernel.source import stored
+from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Place
+from verify.kernel.whole import along, relocated
 
+_PATH = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*[.:]\s*(\w+)")
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
-_READING = re.compile(
-    r"\b(open|read_text|read_bytes|subprocess|exec|runpy|run_path|check_output)\b"
-)
-_QUOTED = re.compile(r"""['"]([^'"\n]*\.py)['"]""")
-_LISTED = re.compile(r"packages\s*=\s*\[([^\]]*)\]")
-_RUNS = ("Makefile", "Dockerfile", "Procfile", "tox.ini")
 
 
 def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> None:
     """Report what changed of files as such. `modes` are those of the files that differ."""
+    moved = relocated(both)
+    both.found.relocated.update(moved.items())
+    went = dict(along(both, moved))
     for path, (old, new) in sorted(modes.items()):
-        _mode(both, path, old, new)
+        if path in went and modes[went[path]] == (None, old):
+            why = f"{path} went along with its package"
+            both.found.say(OBSERVED, went[path], why, Place(went[path], 1))
+        elif path not in went.values():
+            _mode(both, path, old, new)
     gone = sorted(both.base.files.keys() - both.target.files.keys())
     come = sorted(both.target.files.keys() - both.base.files.keys())
     for path in gone:
@@ -33,8 +40,8 @@ def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> Non
     for path in sorted(both.changed & both.base.files.keys() & both.target.files.keys()):
         if is_script(both.base, path) and not is_script(both.target, path):
             both.found.say(BREAKS, path, "it can no longer be run", Place(path, 1))
-    _by_path(both, gone)
-    _packaging(both, come)
+    paths.check(both, gone, come)
+    packaging.check(both, come)
     for path in sorted(both.base.files.keys() & both.target.files.keys()):
         if is_settings(path) and path not in both.changed:
             _settings(both, path)
@@ -49,7 +56,10 @@ def _mode(both: Both, path: str, old: int | None, new: int | None) -> None:
     elif old and new and old != new:
         both.found.say(OBSERVED, path, f"its mode {old:o} became {new:o}", Place(path, 1))
     elif path not in both.changed:
-        both.found.say(OBSERVED, path, "a file that is not Python changed", Place(path, 1))
+        state = "is new" if old is None else "is gone" if new is None else "changed"
+        side = BASE if new is None else TARGET
+        both.found.say(OBSERVED, path, f"a file that is no Python {state}", Place(path, 1, side))
+        both.found.other_files.add(path)
 
 
 def _gone(both: Both, path: str) -> None:
@@ -78,62 +88,13 @@ def _new(both: Both, path: str) -> None:
         if any(p.rpartition("/")[0] == folder and p.endswith(".py") for p in both.base.files):
             why = "a folder of modules becomes a package, so its modules get other names"
             both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
-    word = name[:-3]
+    if name == "__init__.py":
+        folder, _, name = folder.rpartition("/")
+    word = name.removesuffix(".py")
     root = both.target.root(path) == folder
     if root and word in {*STANDARD, "sitecustomize", "usercustomize"}:
         why = f"it hides Python's own module `{word}` from what is run beside it"
         both.found.say(BREAKS, word, why, Place(path, 1))
-
-
-def _by_path(both: Both, gone: list[str]) -> None:
-    """Look for files that are run or read by their path."""
-    left = {base[0] for base, _ in both.pairing.moved()} | {at[0] for at in both.pairing.gone}
-    wanted = {path for path in {*left, *gone} if path.endswith(".py")}
-    if not wanted:
-        return
-    for path in sorted(both.base.files):
-        name = path.rpartition("/")[2]
-        if path not in both.target.files:
-            continue
-        if path.endswith(".py") and _READING.search(both.base.text(path)):
-            for number, said in _mentions(both.base.text(path), _QUOTED):
-                for read in _meant(said, wanted, path):
-                    why = f"{read} is read or run by its path"
-                    both.found.say(OPEN, read, why, Place(path, number))
-        elif name in _RUNS or path.endswith((".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini")):
-            for number, said in _mentions(both.base.text(path), re.compile(r"([\w./-]+\.py)\b")):
-                for read in _meant(said, {p for p in wanted if p in gone}, path):
-                    why = f"{read} is gone, and is named by its path"
-                    both.found.say(BREAKS, read, why, Place(path, number))
-
-
-def _mentions(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    for match in pattern.finditer(text):
-        yield text.count("\n", 0, match.start()) + 1, match[1]
-
-
-def _meant(said: str, wanted: set[str], path: str) -> Iterator[str]:
-    """Give the files that a text may mean: from the top, or from where it stands."""
-    folder = path.rpartition("/")[0]
-    plain = re.sub(r"^(\./|\.\./)+", "", said)
-    for option in {plain, f"{folder}/{plain}" if folder else plain}:
-        if option in wanted:
-            yield option
-
-
-def _packaging(both: Both, new: list[str]) -> None:
-    """Look for lists of packages that miss a new one."""
-    packages = {both.target.name(p) for p in new if p.endswith("/__init__.py")}
-    for path in ("setup.py", "setup.cfg", "pyproject.toml"):
-        listed = _LISTED.search(both.target.text(path)) if path in both.target.files else None
-        if not listed or not packages:
-            continue
-        names = set(re.findall(r"['\"]([\w.]+)['\"]", listed[1]))
-        for package in sorted(packages - names):
-            if package.rpartition(".")[0] in names:
-                number = both.target.text(path).count("\n", 0, listed.start()) + 1
-                why = "the list of packages to install does not have this new one"
-                both.found.say(BREAKS, package, why, Place(path, number))
 
 
 def _settings(both: Both, path: str) -> None:
@@ -143,6 +104,35 @@ def _settings(both: Both, path: str) -> None:
     one, two = both.base.text(path).split("\n"), both.target.text(path).split("\n")
     if len(one) != len(two) or any(_bare(a) != _bare(b) for a, b in zip(one, two, strict=True)):
         both.found.say(TEXT, path, "settings that tools read changed", Place(path, 1))
+        return
+    for number, (before, after) in enumerate(zip(one, two, strict=True), 1):
+        if before != after and not _follows(both, before, after):
+            why = "it leads to something else than before, or to nothing"
+            both.found.say(BREAKS, after.strip(), why, Place(path, number))
+
+
+def _follows(both: Both, before: str, after: str) -> bool:
+    """Tell whether each path that a line spells otherwise leads to what the old one led to."""
+    ours, theirs = (
+        [(match[1], match[2]) for match in _PATH.finditer(line)] for line in (before, after)
+    )
+    if len(ours) != len(theirs):
+        return False
+    return all(one == two or _led(both, one, two) for one, two in zip(ours, theirs, strict=True))
+
+
+def _led(both: Both, one: tuple[str, str], two: tuple[str, str]) -> bool:
+    old, new = both.base.named.get(one[0], ()), both.target.named.get(two[0], ())
+    if one[1] != two[1]:
+        return False
+    return any(
+        base[0] in old and target[0] in new and one[1] in stored(_node(both, base))
+        for base, target in both.pairing.moved()
+    )
+
+
+def _node(both: Both, at: At) -> ast.stmt:
+    return both.statement(both.base, at).node
 
 
 def _bare(line: str) -> str:

@@ -5,8 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 
-from verify.kernel import doctests, effects, strings, tests
-from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_names, reaches, sets
+from verify.kernel import doctests, effects, strings, subclasses, tests
+from verify.kernel.bodies import (
+    Bodies,
+    Probe,
+    Reference,
+    Resolved,
+    asks_loaded,
+    global_names,
+    reaches,
+    sets,
+)
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
@@ -17,7 +26,7 @@ from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
-from verify.kernel.machine.values import Class, Function, Made, key
+from verify.kernel.machine.values import Class, Function, Made, Module, key
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.standing import Standing
@@ -68,16 +77,14 @@ class Judge:
         self.runs.near = near(self.both.base, self.both.changed)
         self.runs.near |= near(self.both.target, self.both.changed)
         files = self.both.base.files.keys() & self.runs.near
-        self.runs.lists_subclasses = any(
-            b"__subclasses__" in data
-            for path, data in self.both.base.files.items()
-            if path.endswith(".py")
-        )
+        self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
         for entry in entries(self.both.base, self.both.target, self.runs.near):
             self._entry(entry)
         for arrival in arrivals(self.both):
             self._arrival(arrival)
+        for point in strings.points(self.both):
+            self._point(point)
         tests.check(self.both, self.runs)
         doctests.check(self.both)
         strings.check(self.both)
@@ -101,6 +108,32 @@ class Judge:
         self.observed.entry(str(entry), one, two, done=done)
         self._read(one, two)
         self.runs.end(two, one)
+
+    def _point(self, point: strings.Point) -> None:
+        """Start what an entry point names, where it names another module than before."""
+        base, target = self.both.base, self.both.target
+        ours, theirs = (
+            next(iter(tree.named.get(name, ())), "")
+            for tree, name in ((base, point.base[0]), (target, point.target[0]))
+        )
+        if not ours:
+            return
+        place, spelled = Place(point.path, point.line), ".".join(point.target)
+        if not theirs:
+            self.both.found.say(BREAKS, spelled, "an entry point names no module", place)
+            return
+        entry = Entry(ours, theirs, base.name(ours), target.name(theirs))
+        one, two = self.runs.pair(entry)
+        Comparison(self.both, entry, one, two, Gains()).run()
+        found = [
+            module.names.get(name[1]) if isinstance(module, Module) else None
+            for module, name in (
+                (one.machine.modules.get(entry.name), point.base),
+                (two.machine.modules.get(entry.target_name), point.target),
+            )
+        ]
+        if found[0] is not None and (found[1] is None or key(found[0]) != key(found[1])):
+            self.both.found.say(BREAKS, spelled, "an entry point starts something else", place)
 
     def _arrival(self, arrival: Arrival) -> None:
         """Look at code where it arrives, beside where it comes from, whoever else loads it."""
@@ -141,7 +174,8 @@ class Judge:
         for name in sorted(one.definitions.keys() & two.definitions.keys(), key=repr):
             slots = ours.machine.slots + theirs.machine.slots
             self._pair(name, (ours, one), (theirs, two))
-            if ours.machine.slots + theirs.machine.slots > slots:
+            asks = asks_loaded(one.definitions[name].value.node)
+            if asks or ours.machine.slots + theirs.machine.slots > slots:
                 loose.append(name)
         self._loose[pair] = loose
         self._tops(ours, theirs, one, two)
@@ -159,6 +193,9 @@ class Judge:
         self.standing.inherited(ours.machine, a)
         self.standing.inherited(theirs.machine, b)
         means = self._definition(name, (ours, a), (theirs, b))
+        for bodies, made in ((ours, a), (theirs, b)):
+            asked = asks_loaded(made.node)
+            means = hash((means, frozenset(m for m in asked if m in bodies.machine.modules)))
         if (name, means) in self._probes:
             return  # read before, with the same meaning of every name
         self._probes.add((name, means))

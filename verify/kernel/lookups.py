@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from verify.kernel import paths
 from verify.kernel.both import Both
 from verify.kernel.machine import Machine
 from verify.kernel.machine.imports import Opening
@@ -36,7 +37,9 @@ class Lookups:
             what, whose, path, line = opening
             place = Place(path, line, side)
             reached = sorted(self._reached(what, whose))
-            if reached:
+            if reached and what == "lists the folder":
+                self.both.found.say(OPEN, whose or paths.TOP, paths.LISTED, place)
+            elif reached:
                 why = f"it {_says(what)}, and can reach {', '.join(reached[:3])}"
                 self.both.found.say(OPEN, whose or reached[0], why, place)
             elif what.startswith(("asks", "imports")):

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import ast
 import re
+import symtable
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from verify.kernel.bodies import references
 from verify.kernel.both import Both
+from verify.kernel.effects import STANDARD
 from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
+from verify.kernel.whole import relocated
+from verify.kernel.words import words
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
@@ -38,6 +42,8 @@ class Row:
         return self.name, self.module, self.member
 
 
+# Modules of the standard library that one imports for what they do.
+_ACTING = words("readline rlcompleter antigravity this encodings codecs site faulthandler")
 # What a type checker alone reads may always be guarded: whether it was so, the machine sees.
 _FOR_TYPES = {
     f"0 If {[ast.dump(ast.parse(text, mode='eval').body)]}"
@@ -58,9 +64,15 @@ class Imports:
             for base, _ in both.pairing.moved()
             for name in stored(both.statement(both.base, base).node)
         }
-
+        self._inside: dict[str, dict[int, set[tuple[str, str, str | None]]]] = {}
+        self._came = {new: old for old, new in relocated(both).items()}
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
         self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
+        self._tops = {
+            row.module.partition(".")[0]
+            for p in both.sources(both.target)
+            for row, _ in rows(both.target, p)
+        }
         self._guards = {guard for p in both.sources(both.base) for guard in guards(p)} | _FOR_TYPES
 
     def check(self) -> None:
@@ -86,8 +98,9 @@ class Imports:
             missing = known[BASE, base[0]] - here
             if missing:
                 node = self.both.statement(self.both.target, at).node
+                local = {n for p in ast.walk(node) if isinstance(p, IMPORTS) for n in stored(p)}
                 for reference in references(node):
-                    if reference.parts[0] in missing:
+                    if reference.parts[0] in missing - local:
                         place = Place(at[0], reference.line, TARGET)
                         why = "nothing here binds this name, which code here uses"
                         self.both.found.say(TEXT, reference.parts[0], why, place)
@@ -97,6 +110,8 @@ class Imports:
         known = Counter(row for row, _ in self._rows.get(path, ()))
         before = self._before(path)
         here, seen = used(source), Counter[Row]()
+        of_name = Counter(row.name for row in known.elements())
+        brought = self._brought(source)
         found = [*rows(self.both.target, source)]
         names: dict[str, set[tuple[str, str, str | None]]] = {}
         for row, _ in found:
@@ -106,22 +121,61 @@ class Imports:
             seen[row] += 1
             if seen[row] <= known[row]:
                 continue
-            place = Place(path, line, TARGET)
+            place = Place(path, line, TARGET, (line,))
+            if (row.plain, line) in brought:
+                self._say(EXPLAINED, row, "it came with the statement that it is part of", place)
+                continue
             why = self._unneeded(row, path, here, before) or self._unknown(row)
-            if seen[row] > 1 or (row.plain in plain and row.name not in self._left_of(path)):
+            if why and self._tried_along(row, path, {r for r, _ in found}, here):
+                why = ""
+            again = seen[row] > max(1, of_name[row.name])
+            if again or (row.plain in plain and row.name not in self._left_of(path)):
                 why = why or "stands twice, or under another guard"
             elif any(guard not in self._guards for guard in row.guards):
                 why = why or "stands under a guard that is new"
-            elif not row.guards and len(_apart(names[row.name])) > 1:
+            elif not row.guards and self._bound_anew(path, names[row.name]):
                 why = why or "binds a name that another import binds"
             if why:
                 self._say(TEXT, row, f"this import {why}", place)
             else:
                 self._say(EXPLAINED, row, "code here needs this import", place)
 
+    def _brought(self, source: Source) -> set[tuple[tuple[str, str, str | None], int]]:
+        """List the imports that are part of a statement which did more, and came along with it."""
+        return {
+            (row.plain, line)
+            for row, line, at in _inside(self.both.target, source)
+            if (base := self.both.pairing.base_of.get((source.path, at))) is not None
+            and row.plain in self._parts(base[0]).get(base[1], ())
+        }
+
+    def _parts(self, path: str) -> dict[int, set[tuple[str, str, str | None]]]:
+        """Give the imports within statements of the base that do more, by statement."""
+        if path not in self._inside:
+            found: dict[int, set[tuple[str, str, str | None]]] = {}
+            for row, _, at in _inside(self.both.base, self.both.base.source(path)):
+                found.setdefault(at, set()).add(row.plain)
+            self._inside[path] = found
+        return self._inside[path]
+
+    def _bound_anew(self, path: str, plain: set[tuple[str, str, str | None]]) -> bool:
+        """Tell whether imports bind one name twice, and did not where they come from."""
+        return len(_apart(plain)) > 1 and not any(
+            plain <= {row.plain for row, _ in self._rows.get(origin, ())}
+            for origin in {path, *self.origins.get(path, ())}
+        )
+
+    def _tried_along(self, row: Row, path: str, rows_: set[Row], here: set[str]) -> bool:
+        """Tell whether a row came along with a `try` of several imports, of which one is needed."""
+        if not any(" Try" in guard for guard in row.guards):
+            return False
+        origins = self.origins.get(path, set())
+        known = any(row == old for origin in origins for old, _ in self._rows.get(origin, ()))
+        return known and any(one.guards == row.guards and one.name in here for one in rows_)
+
     def _before(self, path: str) -> set[str]:
-        """Give the names that a file had, or the module that a package was."""
-        for old in (path, path.replace("/__init__.py", ".py")):
+        """Give the names that a file had, or the module that it was."""
+        for old in (path, path.replace("/__init__.py", ".py"), self._came.get(path, "")):
             if old in self.both.base.files:
                 body = self.both.base.source(old).tree.body
                 return {name for node in body for name in stored(node)}
@@ -150,6 +204,9 @@ class Imports:
             return ""
         tree = self.both.target
         name = row.module if row.member in (None, "*") else f"{row.module}.{row.member}"
+        path = file_of(tree, name) or file_of(tree, row.module)
+        if path.endswith(".py") and self._second_name(row.module, tree.name(path)):
+            return "names a module otherwise than anybody did"
         if file_of(tree, name):
             return ""
         path = file_of(tree, row.module)
@@ -159,14 +216,26 @@ class Imports:
                 return ""
         return "leads to what nothing led to before"
 
+    def _second_name(self, module: str, name: str) -> bool:
+        """Tell whether an import counts a module's name from another root than its own."""
+        top = module.partition(".")[0]
+        if top in (name.partition(".")[0], ""):
+            return False
+        if any(plain[1].partition(".")[0] == top for plain in self._plain):
+            return False
+        spelled = re.compile(rf"^\s*(?:from|import)\s+{re.escape(top)}\b".encode(), re.M)
+        return not any(
+            spelled.search(d) for p, d in self.both.base.files.items() if p[-3:] == ".py"
+        )
+
     def _leads_to_moved(self, row: Row) -> bool:
         path = file_of(self.both.target, row.module)
         return row.plain in self._plain or (path in self.both.changed and bool(path))
 
     def _carried(self, row: Row, path: str) -> bool:
         """Tell whether a new file has what `from __future__` brings where its code comes from."""
-        if path in self.both.base.files:
-            return False
+        if path in self.both.base.files and annotated(self.both.base.source(path)):
+            return False  # it was written without
         return any(
             row in {r for r, _ in rows(self.both.base, self.both.base.source(origin))}
             for origin in self.origins.get(path, ())
@@ -178,21 +247,36 @@ class Imports:
         known = Counter(row for row, _ in rows(self.both.target, after))
         plain = {row.plain for row in known}
         names = {row.name for row in known}
-        here = used(after)
+        here, before = used(after, prose=False), used(source, prose=False)
         left = self._left(source)
+        own = {n for s in after.statements if not s.imports_only for n in stored(s.node)}
         for row, line in rows(self.both.base, source):
             if known[row] > 0:
                 known[row] -= 1
                 continue
             if row.plain in plain:
                 continue  # told where it stands now
-            place = Place(path, line, BASE)
+            place = Place(path, line, BASE, (line,))
             if row.name in left and (row.name not in here or row.name in names):
                 self._say(EXPLAINED, row, "what needed this import has left", place)
             elif row.name in names:
                 self._say(EXPLAINED, row, "the name comes from elsewhere now", place)
+            elif row.name in own:
+                self._say(EXPLAINED, row, "what it named is here now", place)
+            elif row.name in left and row.name not in free(after):
+                self._say(EXPLAINED, row, "what needed this import has left", place)
+            elif row.name not in before and self._inert(row):
+                self._say(EXPLAINED, row, "nothing here used this import", place)
             else:
                 self._say(TEXT, row, "this import is gone, though nothing that used it left", place)
+
+    def _inert(self, row: Row) -> bool:
+        """Tell whether the machine sees all that an import does, or it is known to do nothing."""
+        top = row.module.partition(".")[0]
+        if row.guards or row.member == "*" or row.module == "__future__" or top in _ACTING:
+            return False
+        inner = bool(file_of(self.both.base, row.module))
+        return inner or top in STANDARD or (row.member is not None and top in self._tops)
 
     def _left(self, source: Source) -> set[str]:
         """Give the words of the statements that left a file, or changed in it."""
@@ -250,6 +334,19 @@ def rows(tree: Tree, source: Source) -> Iterator[tuple[Row, int]]:
                 todo.extend((inner, (*guards, f"{number} {said}")) for inner in block)
 
 
+def _inside(tree: Tree, source: Source) -> Iterator[tuple[Row, int, int]]:
+    """List imports within statements that do more, with their lines and the statements."""
+    within = {
+        line: statement.index
+        for statement in source.statements
+        if isinstance(statement.node, (ast.If, *TRIES, ast.With)) and not statement.imports_only
+        for line in range(statement.first, statement.last + 1)
+    }
+    for row, line in rows(tree, source) if within else ():
+        if line in within:
+            yield row, line, within[line]
+
+
 def every(tree: Tree, source: Source) -> Iterator[Row]:
     """List all imports of a file, those in functions too, guards aside."""
     package = tree.name(source.path).split(".")
@@ -292,6 +389,16 @@ def _rows(
         yield Row(alias.asname or alias.name, module, alias.name, guards)
 
 
+def annotated(source: Source) -> bool:
+    """Tell whether a file has annotations."""
+    return any(
+        isinstance(node, ast.AnnAssign)
+        or getattr(node, "annotation", None) is not None
+        or getattr(node, "returns", None) is not None
+        for node in ast.walk(source.tree)
+    )
+
+
 def _tests(node: ast.AST) -> set[str]:
     """Give the names in the conditions of a guard."""
     return {
@@ -307,8 +414,38 @@ def _is_all(node: ast.stmt) -> bool:
     return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
 
 
-def used(source: Source) -> set[str]:
-    """Give the words of a file that may be uses of names: all but those in its imports."""
+def free(source: Source) -> set[str]:
+    """Give the names of the module, or beyond, that its code refers to, and the words of texts.
+
+    As the compiler sees them: a parameter or a local of the same name is another thing.
+    """
+    found = {word for text in texts(source) for word in _WORD.findall(text)}
+    try:
+        todo = [symtable.symtable(source.text, source.path, "exec")]
+    except (SyntaxError, ValueError, RecursionError):
+        return found | used(source)
+    for table in todo:
+        todo.extend(table.get_children())
+        top = table.get_type() == "module"
+        for symbol in table.get_symbols():
+            if symbol.is_referenced() and (top or symbol.is_global()):
+                found.add(symbol.get_name())
+    return found
+
+
+def texts(source: Source) -> Iterator[str]:
+    """List the texts of a file that may be annotations or names."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if len(node.value) < 1 << 12 and _expression(node.value):
+                yield node.value
+
+
+def used(source: Source, *, prose: bool = True) -> set[str]:
+    """Give the words of a file that may be uses of names: all but those in its imports.
+
+    `prose` tells whether texts count that are no expression, as those that a linter reads.
+    """
     found: set[str] = set()
     todo: list[ast.AST] = [node for node in source.tree.body if not _is_all(node)]
     while todo:
@@ -317,8 +454,17 @@ def used(source: Source) -> set[str]:
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if len(node.value) < 1 << 12:
+            if len(node.value) < 1 << 12 and (prose or _expression(node.value)):
                 found |= set(_WORD.findall(node.value))
     for text in _TYPE_COMMENT.findall(source.text) if "type:" in source.text else ():
         found |= set(_WORD.findall(text))
     return found
+
+
+def _expression(text: str) -> bool:
+    """Tell whether a text may be an annotation or a name."""
+    try:
+        ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True

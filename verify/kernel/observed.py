@@ -66,9 +66,21 @@ class Observed:
         ours = Counter(ast.dump(test) for _, test in _guards(one))
         theirs = Counter(ast.dump(test) for _, test in _guards(two))
         for (path, line), test in _guards(two):
-            if theirs[ast.dump(test)] > ours[ast.dump(test)]:
+            if theirs[ast.dump(test)] > ours[ast.dump(test)] and not self._came(path, line):
                 why = "the condition acts, and stands twice"
                 self.both.found.say(BREAKS, ast.unparse(test)[:50], why, Place(path, line))
+
+    def _came(self, path: str, line: int) -> bool:
+        """Tell whether a line of the target is in a statement that stood before, and once."""
+        if path not in self.both.changed:
+            return True
+        pairing = self.both.pairing
+        return any(
+            statement.first <= line <= statement.last
+            and (path, statement.index) in pairing.base_of
+            and (path, statement.index) not in pairing.copies
+            for statement in self.both.target.source(path).statements
+        )
 
     def report(self) -> None:
         """Report statements that read what another changes, and that an entry runs on one side."""

@@ -126,8 +126,11 @@ def _syntax(statement: Statement) -> str:
 
 
 def _blank(statement: Statement) -> str:
-    """Give a statement's syntax without its names and texts."""
-    return _NAMES.sub("", shape(statement.node))
+    """Give a statement's syntax without its names and texts; `a.b.c` is one name."""
+    text = _NAMES.sub("", shape(statement.node))
+    while (fewer := _CHAIN.sub(r"Name(, \1)", text)) != text:
+        text = fewer
+    return text
 
 
 def _copied(ours: dict[At, Statement], todo: dict[At, Statement], found: Pairing) -> None:
@@ -149,6 +152,7 @@ def defined(node: ast.stmt) -> tuple[str, ...]:
 
 
 _NAMES = re.compile(r"(?:id|attr|value)='[^']*'")
+_CHAIN = re.compile(r"Attribute\(value=Name\([ ,]*(?:ctx=Load\(\))?\)[ ,]*((?:ctx=\w+\(\))?)\)")
 _SHAPES: dict[ast.stmt, str] = {}
 
 

@@ -53,7 +53,7 @@ class Runs:
     """What is known from all runs of both sides."""
 
     both: Both
-    lists_subclasses: bool = False  # whether somebody asks a class for those below it
+    lists_subclasses: frozenset[str] = frozenset()  # classes that are asked for those below them
     near: set[str] = field(default_factory=set)  # files from which the change can be reached
     _modules: dict[tuple[str, str], Module | None] = field(default_factory=dict)
     _machines: dict[str, Machine] = field(default_factory=dict)

@@ -15,6 +15,20 @@ _SECTIONS = {
 }
 
 
+# Folders that pytest enters only if it is told to, by their names.
+_LEFT_OUT = (
+    "*.egg",
+    ".*",
+    "_darcs",
+    "build",
+    "CVS",
+    "dist",
+    "node_modules",
+    "venv",
+    "{arch}",
+)
+
+
 def is_settings(path: str) -> bool:
     """Tell whether a file holds settings that Python's tools read."""
     name = path.rpartition("/")[2]
@@ -30,11 +44,19 @@ class Collection:
     files: tuple[str, ...] = ("test_*.py", "*_test.py")
     classes: tuple[str, ...] = ("Test",)
     functions: tuple[str, ...] = ("test",)
+    outside: tuple[str, ...] = _LEFT_OUT  # folders that are never entered, by their names
+    ignored: tuple[str, ...] = ()  # files and folders that are left out by their paths
+    plugins: tuple[str, ...] = ()
+    importlib: bool = False  # whether test files may share their names
 
     def takes(self, path: str) -> bool:
         """Tell whether a file is collected."""
-        name = path.rpartition("/")[2]
+        folder, _, name = path.rpartition("/")
         if not any(fnmatch(name, pattern) for pattern in self.files):
+            return False
+        if any(fnmatch(part, pattern) for part in folder.split("/") for pattern in self.outside):
+            return False
+        if any(fnmatch(path, p) or path.startswith(f"{p.rstrip('/')}/") for p in self.ignored):
             return False
         return not self.folders or any(
             path.startswith(f"{folder.rstrip('/')}/") for folder in self.folders
@@ -62,16 +84,80 @@ def collection(tree: Tree) -> Collection:
         body = re.split(r"^\[", body, maxsplit=1, flags=re.M)[0]
         folders = _words(body, "testpaths")
         kept = tuple(f for f in folders if f.rstrip("/") in tree.folders)
+        options = _text(body, "addopts")
+        usual = Collection(())
         return Collection(
             kept,
-            _words(body, "python_files") or Collection(()).files,
-            _words(body, "python_classes") or Collection(()).classes,
-            _words(body, "python_functions") or Collection(()).functions,
+            _words(body, "python_files") or usual.files,
+            _words(body, "python_classes") or usual.classes,
+            _words(body, "python_functions") or usual.functions,
+            _words(body, "norecursedirs") or usual.outside,
+            tuple(re.findall(r"--ignore(?:-glob)?[=\s]+['\"]?([\w./*?-]+)", options)),
+            tuple(re.findall(r"(?:^|[\s'\"])-p[\s,'\"]*(?!no:)([\w.]+)", options)),
+            importlib="importlib" in options,
         )
     return Collection(())
 
 
 def _words(body: str, key: str) -> tuple[str, ...]:
-    """Give the words of a setting, be it a list of TOML or lines of an ini file."""
+    """Give the words of a setting."""
+    return tuple(re.findall(r"[\w./*?-]+", _text(body, key)))
+
+
+def _text(body: str, key: str) -> str:
+    """Give what a setting says, be it a list of TOML or lines of an ini file."""
     found = re.search(rf"^{key}\s*=\s*(\[[^\]]*\]|[^\n]*(?:\n[ \t]+[^\n]*)*)", body, re.M)
-    return tuple(re.findall(r"[\w./*?-]+", found[1])) if found else ()
+    return found[1] if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """Where unittest looks for tests."""
+
+    start: str = ""
+    pattern: str = "test*.py"
+
+    def takes(self, tree: Tree, path: str) -> bool:
+        """Tell whether unittest finds a file: every folder on the way to it is a package."""
+        folder, _, name = path.rpartition("/")
+        if not fnmatch(name, self.pattern):
+            return False
+        while folder != self.start:
+            if not folder or f"{folder}/__init__.py" not in tree.files:
+                return False
+            folder = folder.rpartition("/")[0]
+        return True
+
+
+_STARTS = re.compile(
+    r"-m unittest(?: discover)?(?P<words>[^\n;&|]*)|unittest discover(?P<more>[^\n;&|]*)"
+    r"|manage\.py test"
+)
+
+
+def discovery(tree: Tree) -> Discovery | None:
+    """Read off what tools run how unittest is started, if it is."""
+    for path, data in tree.files.items():
+        if not path.endswith(_TOOLS) or not (b"unittest" in data or b"manage.py test" in data):
+            continue
+        found = _STARTS.search(tree.text(path))
+        if found is not None:
+            said = found["words"] or found["more"] or ""
+            start = re.search(r"(?:^|\s)(?:-s|--start-directory)[\s=]+([\w./-]+)", said)
+            pattern = re.search(r"(?:^|\s)(?:-p|--pattern)[\s=]+['\"]?([\w.*?]+)", said)
+            where = start[1].strip("./") if start else ""
+            return Discovery(where, pattern[1] if pattern else "test*.py")
+    return None
+
+
+_TOOLS = (
+    "Makefile",
+    "tox.ini",
+    "noxfile.py",
+    ".sh",
+    ".yml",
+    ".yaml",
+    ".toml",
+    ".cfg",
+    "runtests.py",
+)

@@ -24,13 +24,27 @@ _NESTING = ("not", "and", "or", "if", "lambda", "await", "in", "is", *"-+*/%@&|^
 _OPERATORS = re.compile("|".join(rf"\b{w}\b" if w.isalpha() else re.escape(w) for w in _NESTING))
 
 
-class OpaqueError(Exception):
-    """A file that Python, as it runs here, cannot read."""
+# What stops an older parser, and the version that reads it; looked for near the error.
+_NEWER = (
+    (re.compile(r"\bexcept\s*\*"), (3, 11)),
+    (re.compile(r"\w\[[^\]]*\*\w"), (3, 11)),
+    (re.compile(r"^\s*type\s+\w+\s*(?:\[.*\])?\s*="), (3, 12)),
+    (re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+\w+\s*\[[^\]]*=[^\]]*\]"), (3, 13)),
+    (re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+\w+\s*\["), (3, 12)),
+    (re.compile(r"\b[rR]?[tT][rR]?[\"']"), (3, 14)),
+    (re.compile(r"^\s*except\s+[\w.]+\s*,\s*[\w.]+"), (3, 14)),
+    (re.compile(r"\b[rR]?[fF][rR]?[\"']"), (3, 12)),
+)
 
-    def __init__(self, line: int, why: str) -> None:
+
+class OpaqueError(Exception):
+    """A file that Python, as it runs here, cannot read; `needs` is the version that may."""
+
+    def __init__(self, line: int, why: str, needs: tuple[int, int] | None = None) -> None:
         super().__init__(why)
         self.line = line
         self.why = why
+        self.needs = needs
 
 
 @dataclass(slots=True)
@@ -187,7 +201,11 @@ def _syntax(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError as error:
-        raise OpaqueError(error.lineno or 1, f"it does not parse: {error.msg}") from None
+        line = error.lineno or 1
+        near = text.split("\n")[max(0, line - 2) : line]
+        fitting = (needs for pattern, needs in _NEWER if any(map(pattern.search, near)))
+        why = f"it does not parse: {error.msg}"
+        raise OpaqueError(line, why, next(fitting, None)) from None
     except (RecursionError, MemoryError):
         raise OpaqueError(1, "an expression nests too deeply") from None
     except ValueError as error:

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from functools import cached_property
 
+from verify.kernel import doctests
 from verify.kernel.both import Both
-from verify.kernel.entries import lone_scripts
+from verify.kernel.entries import became, is_script, lone_scripts
 from verify.kernel.needs import every
 from verify.kernel.settings import is_settings
-from verify.kernel.source import OpaqueError, stored
-from verify.kernel.tree import Tree, dotted
+from verify.kernel.source import OpaqueError, Source, stored
+from verify.kernel.tables import Tables
+from verify.kernel.tree import Tree, dotted, search_path
 from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
 
 # `a.b:c`, `a.b.c`, `a.b : c`: a path of names, with the last one apart or not.
 _PATH = re.compile(r"(?<![\w./-])(?=([A-Za-z_]\w*(?:\.\w+)*)(?:\s*:\s*|\.)([A-Za-z_]\w*)(?!\w))")
+FEW = 64  # words that are looked for one by one
+MOST_TEXT = 1 << 12  # characters of a name
+_FROM = re.compile(r"\bfrom\s+([\w.]+)\s+import\s+\(?([\w, \t]+)")
+_NAME = re.compile(r"[^\W\d]\w*")
+_RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".yml", ".yaml", ".mk")
+_WORDS = re.compile(rb"\w+")
+_NAMES_ALONE = re.compile(r"[\w.:=\s\[\],-]+")
+_CHECKERS = re.compile(r"mypy|ruff|pyright|coverage|isort|pylint|flake8|importlinter")
+_DATA = (".json", ".yaml", ".yml")
 _TEXTS = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".ipynb", ".pyi", ".html")
 
 
@@ -32,6 +47,10 @@ def lost(both: Both) -> dict[str, set[str]]:
                 after |= _bound(both.target, twin)
         if "*" in after or "__getattr__" in after:
             continue
+        for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
+            above, dot, last = name.rpartition(".")
+            if dot and became(path, both.target) is None:
+                found.setdefault(above, set()).add(last)
         if before - after:
             for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
                 found.setdefault(name, set()).update(before - after)
@@ -43,26 +62,188 @@ def _bound(tree: Tree, path: str) -> set[str]:
 
 
 def check(both: Both) -> None:
-    """Report texts of unchanged files that name what a module lost."""
+    """Report texts that name what a module lost."""
     gone = lost(both)
-    if not gone:
+    if gone:
+        _Texts(both, gone).check()
+
+
+class _Texts:
+    """Looks through all files for what is no longer where they say."""
+
+    def __init__(self, both: Both, gone: dict[str, set[str]]) -> None:
+        self.both = both
+        self.gone = gone
+        self.tables = Tables(both, gone)
+        self._stems = sorted({name.rpartition(".")[2].encode() for name in gone})
+        self._names = {name.encode() for names in gone.values() for name in names}
+
+    def check(self) -> None:
+        """Look at each file that may say something."""
+        scripts = set(lone_scripts(self.both.target))
+        for path in sorted(self.both.target.files):
+            script = path in scripts
+            known = path.endswith((".py", *_TEXTS, *_RUN)) or is_settings(path)
+            if not (known or script) or not self._says(self.both.target.files[path]):
+                continue
+            if script or path.endswith((".py", ".pyi")):
+                self._python(path)
+            else:
+                self._text(path)
+
+    def _says(self, data: bytes) -> bool:
+        """Tell whether a file has the words of a module and of what it lost."""
+        if not any(stem in data for stem in self._stems):
+            return False
+        if len(self._names) <= FEW:
+            return any(name in data for name in self._names)
+        return not self._names.isdisjoint(_WORDS.findall(data))
+
+    def _text(self, path: str) -> None:
+        text = self.both.target.text(path)
+        if ">>>" in text:
+            collected = fnmatch(path.rpartition("/")[2], "test*.txt")
+            self._examples(path, 1, text, BREAKS if collected or self._runs else OBSERVED)
+        section = ""
+        for number, line in enumerate(text.split("\n"), 1):
+            section = line if line.startswith("[") else section
+            for module, name in _named(line, self.gone):
+                settings = is_settings(path) and not _CHECKERS.search(section)
+                run = path.endswith(_RUN) and "python" in line
+                kind = BREAKS if settings or run else OPEN if path.endswith(_DATA) else OBSERVED
+                why = f"this names {name}, which is no longer there"
+                self._say(kind, module, name, why, Place(path, number))
+            for module, name in _imports(line, self.gone):
+                kind = BREAKS if path.endswith(_RUN) else OBSERVED
+                why = f"this imports {name}, which is no longer there"
+                self._say(kind, module, name, why, Place(path, number))
+        if path.endswith(".ipynb"):
+            self._cells(path, text)
+        if path.endswith(".json"):
+            self.tables.data(path, text)
+
+    def _cells(self, path: str, text: str) -> None:
+        """Look at the code of a notebook."""
+        for code in cells(text):
+            for module, name in doctests.named(code, self.gone):
+                why = f"a cell takes {name} from where it no longer is"
+                self._say(BREAKS, module, name, why, Place(path, 1))
+
+    def _python(self, path: str) -> None:
+        try:
+            source = self.both.target.source(path)
+        except OpaqueError:
+            return
+        stub = path.endswith(".pyi")
+        if stub and b"attach_stub" not in self.both.target.files.get(path[:-1], b""):
+            return
+        unchanged = self.both.base.files.get(path) == self.both.target.files[path]
+        if unchanged:
+            named = replace(source, path=path.removesuffix("i")) if stub else source
+            for row in every(self.both.target, named):
+                if row.member and row.member in self.gone.get(row.module, ()):
+                    why = f"this imports {row.member}, which is no longer there"
+                    self._say(BREAKS, row.module, row.member, why, Place(path, 1))
+        self._foreign(path, source)
+        packaging = path.rpartition("/")[2] == "setup.py"
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                self._constant(path, node, node.value, packaging=packaging)
+        self.tables.file(path, source.tree)
+
+    def _foreign(self, path: str, source: Source) -> None:
+        """Look at what a file takes from projects that are found only where they are installed."""
+        tree = self.both.target
+        folders = search_path(tree, path, script=is_script(tree, path))
+        for module, name in doctests.named(source.tree, self.gone):
+            found = [tree.root(p) for p in self.both.base.named.get(module, ())]
+            if found and not {*found} & {*folders}:
+                why = f"this takes {name} from where it no longer is"
+                self._say(BREAKS, module, name, why, Place(path, 1))
+
+    def _constant(self, path: str, node: ast.Constant, text: str, *, packaging: bool) -> None:
+        if ">>>" in text:
+            self._examples(path, node.lineno, text, BREAKS if self._runs else OPEN)
+        if len(text) > MOST_TEXT or ("\n" in text.strip() and not packaging):
+            return
+        if packaging or _NAMES_ALONE.fullmatch(text):
+            for module, name in _named(text, self.gone):
+                why = f"a text names {name}, which is no longer there"
+                kind = BREAKS if packaging else OPEN
+                self._say(kind, module, name, why, Place(path, node.lineno))
+
+    def _examples(self, path: str, line: int, text: str, kind: str) -> None:
+        """Look at the examples of a docstring or a text."""
+        for module, name in doctests.named(doctests.parsed(text), self.gone):
+            why = f"an example takes {name} from where it no longer is"
+            self._say(kind, module, name, why, Place(path, line))
+
+    @cached_property
+    def _runs(self) -> bool:
+        return doctests.runs(self.both.base)
+
+    def _say(self, kind: str, module: str, name: str, why: str, place: Place) -> None:
+        self.both.found.say(kind, f"{module}.{name}", why, place)
+
+
+def cells(text: str) -> Iterator[ast.Module]:
+    """Give the code cells of a notebook that parse, what only a notebook knows left out."""
+    try:
+        notebook = json.loads(text)
+        found = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return
-    scripts = set(lone_scripts(both.target))
-    needle = re.compile("|".join(sorted({re.escape(name.rpartition(".")[2]) for name in gone})))
-    for path in sorted(both.target.files):
-        if both.base.files.get(path) != both.target.files[path] and path.endswith(".py"):
-            continue
-        settings = is_settings(path)
-        script = path in scripts
-        if not (settings or script or path.endswith((".py", *_TEXTS))):
-            continue
-        text = both.target.text(path)
-        if not needle.search(text):
-            continue
-        if script or path.endswith(".py"):
-            _python(both, path, gone)
-        else:
-            _text(both, path, text, gone, settings=settings)
+    whole = ["".join(source) for source in found if isinstance(source, (str, list))]
+    lines = [line for code in whole for line in f"{code}\n".split("\n")]
+    plain = [line for line in lines if not line.lstrip().startswith(("%", "!", "?"))]
+    try:
+        yield ast.parse("\n".join(plain))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+
+
+def _imports(line: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """List what a line of some other language imports from where it no longer is."""
+    for match in _FROM.finditer(line):
+        for name in _NAME.findall(match[2]):
+            if name in gone.get(match[1], ()):
+                yield match[1], name
+
+
+# An entry point: what it is called, the module, and what in it is called.
+_POINT = re.compile(
+    r"""^\s*(?:['"]?([\w.-]+)['"]?\s*=\s*)?['"]?([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_]\w*)""", re.M
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An entry point that leads elsewhere than before: a module and a name in it, on both sides."""
+
+    path: str
+    line: int
+    base: tuple[str, str]
+    target: tuple[str, str]
+
+
+def points(both: Both) -> list[Point]:
+    """List the entry points of settings that name another module now."""
+    found = []
+    for path in sorted(both.base.files.keys() & both.target.files.keys()):
+        if is_settings(path) and both.base.files[path] != both.target.files[path]:
+            ours, theirs = _points(both.base.text(path)), _points(both.target.text(path))
+            for name, (line, now) in theirs.items():
+                if name in ours and ours[name][1] != now:
+                    found.append(Point(path, line, ours[name][1], now))
+    return found
+
+
+def _points(text: str) -> dict[str, tuple[int, tuple[str, str]]]:
+    found = {}
+    for match in _POINT.finditer(text):
+        line = text.count("\n", 0, match.start(2)) + 1
+        found[match[1] or match[3]] = line, (match[2], match[3])
+    return found
 
 
 def _named(text: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
@@ -73,34 +254,3 @@ def _named(text: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
                 yield module, name
                 break
             module, _, name = module.rpartition(".")
-
-
-def _text(both: Both, path: str, text: str, gone: dict[str, set[str]], *, settings: bool) -> None:
-    for number, line in enumerate(text.split("\n"), 1):
-        for module, name in _named(line, gone):
-            table = path.endswith((".json", ".yaml", ".yml"))
-            kind = BREAKS if settings else OPEN if table else OBSERVED
-            why = f"this names {name}, which is no longer there"
-            both.found.say(kind, f"{module}.{name}", why, Place(path, number))
-
-
-def _python(both: Both, path: str, gone: dict[str, set[str]]) -> None:
-    try:
-        tree = both.target.source(path).tree
-    except OpaqueError:
-        return
-    packaging = path.rpartition("/")[2] == "setup.py"
-    for row in every(both.target, both.target.source(path)):
-        if row.member in gone.get(row.module, ()):
-            why = f"this imports {row.member}, which is no longer there"
-            both.found.say(BREAKS, f"{row.module}.{row.member}", why, Place(path, 1))
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-            continue
-        if len(node.value) > 1 << 12 or "\n" in node.value.strip():
-            continue
-        whole = packaging or re.fullmatch(r"[\w.:=\s\[\],-]+", node.value)
-        for module, name in _named(node.value, gone) if whole else ():
-            kind = BREAKS if packaging else OPEN
-            why = f"a text names {name}, which is no longer there"
-            both.found.say(kind, f"{module}.{name}", why, Place(path, node.lineno))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+import re
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cached_property, lru_cache
 
 from verify.kernel.both import Both
 from verify.kernel.machine.scopes import parameters
@@ -22,13 +25,17 @@ from verify.kernel.machine.values import (
     leaves,
 )
 from verify.kernel.runs import Runs
-from verify.kernel.settings import collection
+from verify.kernel.settings import Discovery, collection, discovery
+from verify.kernel.source import stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, Place
 
+MOST_BASES = 30  # of one class, one above the other
+MOST_SECTION = 2000  # characters of a list of entry points
 MOST_FIXTURES = 200  # that one test needs, one through the other
 _AROUND = (
     "pytestmark",
+    "load_tests",
     "setup_module",
     "teardown_module",
     "setup_function",
@@ -60,7 +67,9 @@ class Test:
 
 def check(both: Both, runs: Runs) -> None:
     """Compare the tests of both sides."""
-    ours, theirs = _Tests(both.base, both, runs).found(), _Tests(both.target, both, runs).found()
+    _names(both)
+    one_side, other_side = _Tests(both.base, both, runs), _Tests(both.target, both, runs)
+    ours, theirs = one_side.found(), other_side.found()
     for made, tests in ours.items():
         now = theirs.get(made, [])
         if len(now) < len(tests):
@@ -74,10 +83,37 @@ def check(both: Both, runs: Runs) -> None:
                 changed = [n for n, _ in {*one.fixtures} ^ {*two.fixtures}]
                 why = f"the fixture `{min(changed)}` is another one or is not found"
                 both.found.say(BREAKS, two.title, why, two.place)
+    _unittest(both, one_side, other_side)
     for made, tests in theirs.items():
         if len(tests) > len(ours.get(made, [])):
             why = "pytest now collects this test here as well"
             both.found.say(BREAKS, tests[-1].title, why, tests[-1].place)
+
+
+def _unittest(both: Both, one: _Tests, two: _Tests) -> None:
+    """Report tests that unittest finds no longer, where something in the tree starts it."""
+    found = discovery(both.base)
+    if found is None:
+        return
+    left, kept = one.cases(found), two.cases(found)
+    for made, tests in left.items():
+        if len(kept.get(made, [])) < len(tests):
+            why = "unittest no longer finds this test"
+            both.found.say(BREAKS, tests[0].title, why, *(test.place for test in tests))
+
+
+def _names(both: Both) -> None:
+    """Report test files that are new and have the module name of another."""
+    settings = collection(both.base)
+    if settings.importlib:
+        return
+    new = [p for p in both.changed - both.base.files.keys() if settings.takes(p)]
+    for path in sorted(p for p in new if p in both.target.files):
+        name = both.target.name(path)
+        twins = [p for p in both.target.named.get(name, ()) if p != path and settings.takes(p)]
+        if any(both.target.name(p) == name for p in twins):
+            why = "pytest refuses two test files of one module name"
+            both.found.say(BREAKS, name, why, Place(path, 1))
 
 
 class _Tests:
@@ -95,7 +131,7 @@ class _Tests:
         """List the tests by the definition that makes them."""
         found: dict[Made, list[Test]] = {}
         for path in self.files:
-            if not self._near(path):
+            if not self._near(path) or self._ignored(path):
                 continue
             module = self.runs.module(self.tree, path)
             if module is not None:
@@ -103,9 +139,42 @@ class _Tests:
                     found.setdefault(made, []).append(test)
         return found
 
+    def cases(self, of: Discovery) -> dict[Made, list[Test]]:
+        """List the tests that unittest finds."""
+        found: dict[Made, list[Test]] = {}
+        for path in sorted(self.tree.files):
+            if path.endswith(".py") and of.takes(self.tree, path) and self._near(path):
+                module = self.runs.module(self.tree, path)
+                for made, test in self._of(path, module) if module is not None else ():
+                    if "." in test.title:
+                        found.setdefault(made, []).append(test)
+        return found
+
     def _near(self, path: str) -> bool:
         """Tell whether the change can reach a test file, or a `conftest.py` above it."""
-        return any(one in self.runs.near for one in (path, *self._chain(path)))
+        return self._plugged or any(one in self.runs.near for one in (path, *self._chain(path)))
+
+    @cached_property
+    def _plugged(self) -> bool:
+        """Tell whether the change can reach a plugin that the settings name."""
+        names = (*self.settings.plugins, *plugins(self.tree))
+        return any(p in self.runs.near for name in names for p in self.tree.named.get(name, ()))
+
+    def _ignored(self, path: str) -> bool:
+        """Tell whether a `conftest.py` above a file says to leave it out."""
+        for above in self._chain(path):
+            if above in self.tree.files and b"collect_ignore" in self.tree.files[above]:
+                module = self.runs.module(self.tree, above)
+                folder = above.rpartition("/")[0]
+                inner = path[len(folder) :].strip("/")
+                for name in ("collect_ignore", "collect_ignore_glob"):
+                    listed = module.names.get(name) if module is not None else None
+                    items = listed.items if isinstance(listed, Collection) else ()
+                    for item in items:
+                        pattern = str(item.value) if isinstance(item, Constant) else ""
+                        if fnmatch(inner, pattern) or inner.startswith(f"{pattern.rstrip('/')}/"):
+                            return True
+        return False
 
     def _chain(self, path: str) -> list[str]:
         """List the `conftest.py` that a file sees, the nearest first."""
@@ -118,29 +187,53 @@ class _Tests:
 
     def _of(self, path: str, module: Module) -> Iterator[tuple[Made, Test]]:
         around = self._around(path, module)
+        marked = self._marked(path)
         for name, value in module.names.items():
             for one in leaves(value):
                 inner = _unwrapped(one)
                 if isinstance(inner, Function) and self.settings.takes_name(name, of_class=False):
-                    yield inner.name, self._test(path, inner, around, name)
+                    yield inner.name, self._test(path, inner, around, name, marked)
                 elif isinstance(inner, Class) and self._collected(inner, name):
-                    yield from self._methods(path, inner, around)
+                    yield from self._methods(path, inner, around, marked)
+
+    def _marked(self, path: str) -> tuple[str, ...]:
+        """List the fixtures that a module's own marks name."""
+        return tuple(
+            name
+            for node in self.tree.source(path).tree.body
+            if isinstance(node, ast.Assign) and "pytestmark" in stored(node)
+            for name in named_fixtures(node)
+        )
 
     def _collected(self, of: Class, name: str) -> bool:
-        outer = [base for base in of.bases if "TestCase" in repr(key(base))]
-        return bool(outer) or self.settings.takes_name(name, of_class=True)
+        classes = [*_above(of)]
+        if any("TestCase" in repr(key(base)) for one in classes for base in one.bases):
+            return True
+        made = any({"__init__", "__new__"} & one.attributes.keys() for one in classes)
+        return self.settings.takes_name(name, of_class=True) and not made
 
     def _methods(
-        self, path: str, of: Class, around: tuple[Hashable, ...]
+        self, path: str, of: Class, around: tuple[Hashable, ...], marked: tuple[str, ...]
     ) -> Iterator[tuple[Made, Test]]:
-        for name, value in of.attributes.items():
+        found: dict[str, Value] = {}
+        for one in reversed([*_above(of)]):
+            found.update(one.attributes)
+        named = (*marked, *(name for one in _above(of) for name in named_fixtures(one.node)))
+        for name, value in found.items():
             inner = _unwrapped(value)
             if isinstance(inner, Function) and self.settings.takes_name(name, of_class=False):
-                yield inner.name, self._test(path, inner, around, f"{of.title}.{name}")
+                yield inner.name, self._test(path, inner, around, f"{of.title}.{name}", named)
 
-    def _test(self, path: str, made: Function, around: tuple[Hashable, ...], title: str) -> Test:
+    def _test(
+        self,
+        path: str,
+        made: Function,
+        around: tuple[Hashable, ...],
+        title: str,
+        named: Iterable[str] = (),
+    ) -> Test:
         seen: dict[str, Hashable] = {}
-        todo = [name for name in _wanted(made.node) if name != "self"]
+        todo = [name for name in (*_wanted(made.node), *named) if name != "self"]
         while todo and len(seen) < MOST_FIXTURES:
             name = todo.pop()
             if name in seen:
@@ -156,7 +249,16 @@ class _Tests:
             found = self._fixtures_of(source).get(name)
             if found is not None:
                 return found
-        return None
+        return self._everywhere.get(name)
+
+    @cached_property
+    def _everywhere(self) -> dict[str, Fixture]:
+        """Give the fixtures of plugins that the settings name."""
+        found: dict[str, Fixture] = {}
+        for name in (*self.settings.plugins, *plugins(self.tree)):
+            for module in self._named(name):
+                found.update(_fixtures(module))
+        return found
 
     def _fixtures_of(self, path: str) -> dict[str, Fixture]:
         if path not in self._fixtures:
@@ -174,10 +276,14 @@ class _Tests:
         names = listed.items if isinstance(listed, Collection) else [listed]
         for name in names:
             if isinstance(name, Constant) and isinstance(name.value, str):
-                path = name.value.replace(".", "/") + ".py"
-                plugin = self.runs.module(self.tree, path) if path in self.tree.files else None
-                if plugin is not None:
-                    yield plugin
+                yield from self._named(name.value)
+
+    def _named(self, name: str) -> Iterator[Module]:
+        """Give the modules that a plugin's name may mean."""
+        for path in self.tree.named.get(name, ()):
+            plugin = self.runs.module(self.tree, path)
+            if plugin is not None:
+                yield plugin
 
     def _around(self, path: str, module: Module) -> tuple[Hashable, ...]:
         found: list[Hashable] = [
@@ -217,6 +323,24 @@ def _words(arguments: Key) -> Iterator[tuple[str, Key]]:
                 yield word[0], word[1]
 
 
+def _above(of: Class, depth: int = 0) -> Iterator[Class]:
+    """List a class and the classes of the tree above it."""
+    yield of
+    for base in of.bases if depth < MOST_BASES else ():
+        if isinstance(base, Class):
+            yield from _above(base, depth + 1)
+
+
+def plugins(tree: Tree) -> list[str]:
+    """List the modules that are pytest's plugins by the tree's own entry points."""
+    found: list[str] = []
+    for path in ("pyproject.toml", "setup.cfg", "setup.py"):
+        text = tree.text(path) if path in tree.files else ""
+        section = text.partition("pytest11")[2][:MOST_SECTION].split("\n[")[0]
+        found += re.findall(r"=\s*['\"]?([A-Za-z_][\w.]*)", section)
+    return found
+
+
 def _unwrapped(value: Value) -> Value:
     while isinstance(value, Product) and value.wraps is not None:
         value = value.wraps
@@ -228,4 +352,17 @@ def _wanted(node: ast.AST) -> list[str]:
     spec = getattr(node, "args", None)
     optional = len(spec.defaults) if isinstance(spec, ast.arguments) else 0
     every = [arg.arg for arg in parameters(node)]
-    return every[: len(every) - optional] if optional else every
+    return [*(every[: len(every) - optional] if optional else every), *named_fixtures(node)]
+
+
+@lru_cache(maxsize=1 << 14)
+def named_fixtures(node: ast.AST) -> tuple[str, ...]:
+    """List the fixtures that a definition names in texts, be it in a mark or in its body."""
+    return tuple(
+        given.value
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Call)
+        and getattr(inner.func, "attr", "") in ("usefixtures", "getfixturevalue", "lazy_fixture")
+        for given in inner.args
+        if isinstance(given, ast.Constant) and isinstance(given.value, str)
+    )

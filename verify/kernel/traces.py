@@ -105,13 +105,15 @@ class Comparison:
             longer, side = (ours, BASE) if len(ours) > len(theirs) else (theirs, TARGET)
             event = longer[min(len(ours), len(theirs))]
             now = "no longer happens" if side == BASE else "happens now as well"
-            self._say(BREAKS, f"{_shown(event)} {now}", Place(event.path, event.line, side))
+            self._say(BREAKS, f"{_shown(event)}, which {now}", Place(event.path, event.line, side))
             return
         self._outside(_imported(one), _imported(two))
 
     def _differs(self, one: Event, two: Event) -> None:
         places = Place(one.path, one.line, BASE), Place(two.path, two.line)
-        self._say(BREAKS, f"where {_shown(one)}, now {_shown(two)}", *places)
+        was, now = _shown(one), _shown(two)
+        why = f"{now}, with other values" if was == now else f"{now} where {was} before"
+        self._say(BREAKS, why, *places)
 
     def _outside(self, ours: list[list[str]], theirs: list[list[str]]) -> None:
         """Outside imports may change places among themselves, an assumption, past no event."""
@@ -241,7 +243,7 @@ def _shown(event: Event) -> str:
 
 def _subject(about: Hashable) -> str:
     if isinstance(about, str):
-        return about
+        return about.removeprefix("builtins.")
     if isinstance(about, tuple):
         for part in reversed(about):
             if isinstance(part, str) and part:

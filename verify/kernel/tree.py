@@ -91,6 +91,11 @@ class Tree:
         """Give the folders above all topmost packages and lone modules."""
         return frozenset(self.root(path) for path in self.files if path.endswith(".py"))
 
+    @cached_property
+    def workspace(self) -> tuple[str, ...]:
+        """Give the `src` folders of the projects in this tree: each finds the others."""
+        return tuple(sorted(root for root in self.roots if root.endswith("/src")))
+
     def find(self, name: str, folders: Iterable[str]) -> Found | None:
         """Look for a module or package as Python does, in the order of the folders."""
         spaces = []
@@ -242,7 +247,7 @@ def search_path(tree: Tree, path: str, *, script: bool) -> Sequence[str]:
     if script and not installed(tree, path):
         return [path.rpartition("/")[0]]
     folders = [path.rpartition("/")[0] if script else tree.root(path)]
-    for more in ("", "src"):
+    for more in ("", "src", *tree.workspace):
         if more not in folders and more in tree.folders:
             folders.append(more)
     return folders

@@ -18,8 +18,8 @@ from transforms.syntax.parsing import parse
 from transforms.tree import GitTree
 from verify.ancestry.explain import RELOCATED, explainer
 from verify.ancestry.measure import Ancestry, explained, measure
-from verify.certificate import Certificate
 from verify.history.ranges import differing, entries_at
+from verify.kernel.verdict import Certificate
 from verify.proofs.definitions import defined_names
 
 # What may bind a name: more than enough lines, since a file left out is never measured.

@@ -10,8 +10,8 @@ from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
 from verify.ancestry.measure import Ancestry
-from verify.certificate import Certificate
 from verify.history.workers import meanwhile
+from verify.kernel.verdict import Certificate
 from verify.proofs.certify import Range, certify_range
 from verify.proofs.moved_names import measuring
 from verify.proofs.replay import Replay, replay

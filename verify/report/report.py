@@ -25,6 +25,7 @@ from verify.report.marks import Mark
 SCHEMA = 1
 _MOST_LINES = 20
 _MOST_BLANK = 2
+MOST_FOLDED = 6  # findings of a list that is folded
 _MESSAGE = 1000  # characters at each end of a message that quotes code
 EXCERPT_WIDTH = 160  # characters of a source line that are shown; a hostile line may be megabytes
 
@@ -109,7 +110,7 @@ class Section:
     """Findings of one sort under a title, and the sentence that sums them up.
 
     `drawn`: a page shows the report's figure in its place. `aside`: listed to be looked up, not to
-    be read through.
+    be read through. `folded`: of a long list the text has a few, and their sum.
     """
 
     title: str
@@ -117,6 +118,7 @@ class Section:
     total: str = ""
     drawn: bool = False
     aside: bool = False
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +293,13 @@ def to_lines(report: Report, *, timings: bool = False) -> Iterator[tuple[Piece, 
         yield ()
         if section.title:
             yield (_piece(section.title, Style.TITLE),)
-        for finding in section.findings:
+        found = section.findings
+        most = MOST_FOLDED if section.folded and len(found) > MOST_FOLDED + 1 else len(found)
+        for finding in found[:most]:
             yield from _finding_lines(finding)
+        if most < len(found):
+            more = f"... {len(found) - most:,} more, which --json, --html and --markdown list"
+            yield (_piece(f"  {more}", Style.QUIET),)
         if section.total:
             yield (_piece(f"  {section.total}", Style.QUIET),)
     if timings and report.timings:

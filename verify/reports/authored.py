@@ -48,13 +48,40 @@ def authored_words(outcome: Outcome) -> str:
     words = counted(outcome.authored_lines, "authored line")
     if outcome.unwritten_lines:
         words += f", and {outcome.unwritten_lines:,} taken away by authored edits"
+    if outcome.accepted:
+        words += f", {counted(len(outcome.accepted), 'accepted finding')}"
     return words
+
+
+def accepted_section(outcome: Outcome) -> Section:
+    """Show what the plan accepts, and why."""
+    return Section(
+        "Accepted, as the plan says",
+        tuple(
+            Finding(
+                "accepted",
+                Place(""),
+                f"{item.kind} in {item.module}{f': {item.symbol}' if item.symbol else ''}",
+                (Row.of("because", (item.reason,)),),
+            )
+            for item in outcome.accepted
+        ),
+    )
 
 
 def authored_data(outcome: Outcome) -> dict[str, Any]:
     """Give the authored text for programs, whole."""
     return {
         "authored_lines": outcome.authored_lines,
+        "accepted": [
+            {
+                "kind": item.kind,
+                "module": item.module,
+                "symbol": item.symbol,
+                "reason": item.reason,
+            }
+            for item in outcome.accepted
+        ],
         "authored": [
             {
                 "path": item.path,

@@ -1,16 +1,37 @@
-"""The report of `repot certify`: the verdict, and only the statements worth reading."""
+"""The report of `repot certify`: the verdict, and the findings in the order of their kinds."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from transforms.errors import Place
 from transforms.tree import GitTree
-from verify.certificate import CERTIFIED, RESIDUAL, Certificate, Moved, Residual
+from verify.kernel.verdict import (
+    ASSUMED,
+    BASE,
+    BREAKS,
+    CERTIFIED,
+    EXPLAINED,
+    KINDS,
+    NOT_READ,
+    OBSERVED,
+    OPEN,
+    RESIDUAL,
+    RESIDUALS,
+    TARGET,
+    TEXT,
+    UNJUDGED,
+    Certificate,
+    Moved,
+)
+from verify.kernel.verdict import Finding as Found
+from verify.kernel.verdict import Place as Spot
 from verify.report.exhibits import Excerpt, Sides, Text
 from verify.report.marks import Mark, sided
 from verify.report.report import (
+    MOST_FOLDED,
     Finding,
     Report,
     Row,
@@ -21,13 +42,29 @@ from verify.report.report import (
     cut,
     listed,
     outside_ascii,
+    shortened,
 )
 from verify.review.moved_code import texts_at
 
 _VERDICTS = {CERTIFIED: Verdict.HOLDS, RESIDUAL: Verdict.DIFFERS}
-_NEAR = 12  # lines between the two sides of one change
+TITLES = {
+    NOT_READ: "Not read: it names what moved and does not parse",
+    BREAKS: "Breaks: behaviour differs",
+    OPEN: "Open: a lookup at run time that can reach what moved",
+    TEXT: "Text: not part of the move",
+    ASSUMED: "Assumed: lookups at run time that name nothing that moved",
+    EXPLAINED: "Explained: what the move entails",
+    OBSERVED: "Observable, though no statement changed",
+}
+_MARKS = {
+    NOT_READ: "cannot be judged",
+    BREAKS: "behaviour differs",
+    OPEN: "cannot be judged",
+    TEXT: "not part of the move",
+}
+_MOST_PLACES = 8  # of one finding
 
-# The files of one side (`base` or `target`), for the residuals that stand in them.
+# The files of one side (`base` or `target`), for the findings that stand in them.
 Texts = Mapping[tuple[str, str], Text]
 
 
@@ -35,20 +72,26 @@ def certified(base: str, target: str, certificate: Certificate, texts: Texts) ->
     """Report a certificate."""
     return Report(
         command="certify",
-        verdict=_VERDICTS.get(certificate.verdict, Verdict.UNJUDGED),
+        verdict=verdict_of(certificate),
         headline=f"{base} .. {target}",
         sections=tuple(s for s in sections(certificate, texts) if s.findings),
         summary=(totals(certificate), verdict_line(certificate)),
         marks=tuple(marks(certificate)),
-        data=certificate_data(certificate),
+        data=certificate_data(certificate, texts),
     )
 
 
+def verdict_of(certificate: Certificate) -> Verdict:
+    """Give what a certificate comes to, as exit codes have it."""
+    return _VERDICTS.get(certificate.verdict, Verdict.UNJUDGED)
+
+
 def residual_texts(base: GitTree, target: GitTree, certificate: Certificate) -> Texts:
-    """Read the lines of the files that hold residuals, by side and path."""
+    """Read the lines of the files that hold what is to be read, by side and path."""
     texts = {}
-    for side, tree in (("base", base), ("target", target)):
-        paths = sorted({r.path for r in certificate.residuals if r.side == side and r.lines})
+    places = [p for finding in certificate.of(*RESIDUALS, *UNJUDGED) for p in finding.places]
+    for side, tree in ((BASE, base), (TARGET, target)):
+        paths = sorted({place.path for place in places if place.side == side})
         for path, text in texts_at(tree, paths).items():
             texts[side, path] = text
     return texts
@@ -56,85 +99,85 @@ def residual_texts(base: GitTree, target: GitTree, certificate: Certificate) -> 
 
 def sections(certificate: Certificate, texts: Texts) -> Iterable[Section]:
     """The findings: what to read first, what is listed last."""
-    yield Section("Residual: not part of the move", residual_findings(certificate, texts))
-    yield Section("Unknown: cannot be judged", unknown_findings(certificate))
+    for kind in (NOT_READ, BREAKS, OPEN, TEXT):
+        yield Section(TITLES[kind], shown(certificate.of(kind), texts))
+    yield assumed(certificate)
     yield Section("Modules that moved whole", _relocated(certificate), aside=True)
     yield Section("Moved", tuple(map(moved_finding, certificate.moved)), aside=True)
     yield Section("Copied", tuple(map(moved_finding, certificate.copies)), aside=True)
-    yield Section("Derived", tuple(map(moved_finding, certificate.derived)), aside=True)
-    yield observed(certificate)
+    yield from folded(certificate)
 
 
-def residual_findings(certificate: Certificate, texts: Texts) -> tuple[Finding, ...]:
-    """What is not part of the move, each with its lines."""
-    return tuple(_residual(group, texts) for group in grouped(certificate.residuals))
+def assumed(certificate: Certificate) -> Section:
+    """What the verdict takes for granted."""
+    return Section(TITLES[ASSUMED], shown(certificate.assumptions), aside=True)
 
 
-def unknown_findings(certificate: Certificate) -> tuple[Finding, ...]:
-    """What keeps a certificate from being given."""
-    return tuple(
-        Finding(
-            "unknown",
-            Place(u.path, u.line),
-            u.why + (f" (needs Python {u.needs[0]}.{u.needs[1]})" if u.needs else ""),
-        )
-        for u in certificate.unknowns
-    )
+def folded(certificate: Certificate) -> Iterator[Section]:
+    """What the move entails, and what a program could notice: counted, and listed where asked."""
+    for kind in (EXPLAINED, OBSERVED):
+        found = certificate.of(kind)
+        reasons = Counter[str]()
+        for finding in found:
+            reasons[finding.why] += max(1, len(finding.places))
+        is_long = len(found) > MOST_FOLDED and len(reasons) < len(found)
+        total = f"In all: {listed(reasons)}." if is_long else ""
+        yield Section(TITLES[kind], shown(found), total, aside=True, folded=True)
 
 
-def observed(certificate: Certificate) -> Section:
-    """What a program could notice."""
-    return Section(
-        "Observable, though no statement changed",
-        tuple(Finding(o.kind, Place(o.path, o.line), o.what) for o in certificate.observables),
-        aside=True,
-    )
+def shown(findings: Iterable[Found], texts: Texts | None = None) -> tuple[Finding, ...]:
+    """Word findings, each with its places and, where `texts` has them, their lines."""
+    return tuple(_shown(finding, texts or {}) for finding in findings)
 
 
-def grouped(residuals: tuple[Residual, ...]) -> Iterator[tuple[Residual, ...]]:
-    """Put the two sides of one changed statement together, base first."""
-    waiting = list(residuals)
-    while waiting:
-        first = waiting.pop(0)
-        twin = waiting[0] if waiting else first
-        if (
-            {first.side, twin.side} == {"base", "target"}
-            and first.kind == twin.kind == "changed"
-            and first.path == twin.path
-            and twin.line - first.line <= _NEAR
-        ):
-            waiting.pop(0)
-            yield (first, twin) if first.side == "base" else (twin, first)
-        else:
-            yield (first,)
+def _shown(finding: Found, texts: Texts) -> Finding:
+    first = finding.place
+    rows: list[Row] = []
+    for place in sorted(finding.places, key=lambda p: (p.side, p.path, p.line)):
+        rows += _code(finding, place, texts)
+    others = [place for place in finding.places if place != first and not place.lines]
+    if others:
+        spots = [_spot(place) for place in others[:_MOST_PLACES]]
+        if len(others) > len(spots):
+            spots.append(f"... {counted(len(others) - len(spots), 'more place')}")
+        rows.append(Row.of("also at", spots))
+    message = finding.sentence + (" (in the base)" if first.side == BASE else "")
+    if finding.needs:
+        message += f" (needs Python {finding.needs[0]}.{finding.needs[1]})"
+    return Finding(finding.kind, _where(first), message, tuple(rows))
 
 
-def _residual(group: tuple[Residual, ...], texts: Texts) -> Finding:
-    """One residual: what is gone, what came, and why it is no move."""
-    last = group[-1]
-    rows = []
-    for item in group:
-        style = Style.ADDED if item.side == "target" else Style.REMOVED
-        text = texts.get((item.side, item.path))
-        excerpt = None
-        if text is not None and item.lines:
-            excerpt = Excerpt(text, tuple(n for n in item.lines if 0 < n <= len(text.lines)))
-        shown = (excerpt.lines if excerpt else []) or [item.text]
-        if any(shown):
-            rows.append(Row.of("", cut(shown), style, excerpt))
-        if item.side == "target":
-            rows += outside_ascii("\n".join(shown))
-    side = "" if len(group) > 1 else f" ({last.side})"
-    return Finding(last.kind, Place(last.path, last.line), f"{last.why}{side}", tuple(rows))
+def _where(place: Spot) -> Place:
+    return Place(place.path, place.line or None)
+
+
+def _spot(place: Spot) -> str:
+    return f"{_where(place)}{' (in the base)' if place.side == BASE else ''}"
+
+
+def _code(finding: Found, place: Spot, texts: Texts) -> Iterator[Row]:
+    """Lines that came or went at a place; of a place without such lines, the one it is at."""
+    text = texts.get((place.side, place.path))
+    if text is None:
+        return
+    style = Style.ADDED if place.side == TARGET else Style.REMOVED
+    numbers = place.lines
+    if not numbers and place == finding.place and finding.subject != place.path:
+        style, numbers = Style.PLAIN, (place.line,)
+    excerpt = Excerpt(text, tuple(n for n in numbers if 0 < n <= len(text.lines)))
+    lines = excerpt.lines if style is not Style.PLAIN else [n.strip() for n in excerpt.lines]
+    if any(lines):
+        yield Row.of("", cut(lines), style, excerpt)
+    if style is Style.ADDED:
+        yield from outside_ascii("\n".join(lines))
 
 
 def marks(certificate: Certificate) -> Iterator[Mark]:
     """The same places for a forge. What is gone has no line in the target."""
-    for *_, last in grouped(certificate.residuals):
-        place, why = sided(last.path, last.line, last.side, last.why)
-        yield Mark(place, "not part of the move", why)
-    for unknown in certificate.unknowns:
-        yield Mark(Place(unknown.path, unknown.line), "cannot be judged", unknown.why)
+    for finding in certificate.of(*_MARKS):
+        first = finding.place
+        place, why = sided(first.path, first.line, first.side, finding.sentence)
+        yield Mark(place, _MARKS[finding.kind], why)
 
 
 def _relocated(certificate: Certificate) -> tuple[Finding, ...]:
@@ -145,8 +188,7 @@ def _relocated(certificate: Certificate) -> tuple[Finding, ...]:
 
 def moved_finding(item: Moved, sides: Sides | None = None) -> Finding:
     """One statement that stands elsewhere now."""
-    source = f"{item.source}:{item.source_line}" if item.source else ""
-    message = f"{item.symbol}, from {source}" if source else item.symbol
+    message = f"{item.symbol}, from {item.source}:{item.source_line}"
     place = Place(item.destination, item.destination_line)
     return Finding("moved", place, message, sides=sides)
 
@@ -163,23 +205,40 @@ def totals(certificate: Certificate) -> str:
     return f"Statements: {listed({k: n for k, n in parts.items() if n}) or 'none moved'}; {read}."
 
 
+def certified_words(certificate: Certificate) -> str:
+    """Say that it is certified, and on how many assumptions."""
+    number = len(certificate.assumptions)
+    return f"CERTIFIED, on {counted(number, 'assumption')}" if number else "CERTIFIED"
+
+
 def verdict_line(certificate: Certificate) -> str:
     """The verdict in words."""
     if certificate.verdict == CERTIFIED:
-        others = sum(o.kind == "file" for o in certificate.observables)
+        others = len(certificate.other_files)
+        words = f"{certified_words(certificate)}: nothing but the move"
         if not others:
-            return "CERTIFIED: nothing but the move."
-        return (
-            f"CERTIFIED: nothing but the move in Python; {counted(others, 'other file')} changed."
-        )
+            return f"{words}."
+        return f"{words} in Python; {counted(others, 'other file')} changed."
     if certificate.verdict == RESIDUAL:
-        places = sum(1 for _ in grouped(certificate.residuals))
-        return f"RESIDUAL: {counted(places, 'place')} to read."
-    return f"UNKNOWN: {counted(len(certificate.unknowns), 'place')} cannot be judged."
+        places = counted(len(certificate.of(*RESIDUALS)), "place")
+        return f"RESIDUAL: {places} to read{breaking(certificate)}."
+    return f"UNKNOWN: {counted(len(certificate.of(*UNJUDGED)), 'place')} cannot be judged."
 
 
-def certificate_data(certificate: Certificate) -> dict[str, Any]:
-    """The certificate for programs."""
+def breaking(certificate: Certificate) -> str:
+    """Count among what is to be read where a program would notice."""
+    number, whole = len(certificate.of(BREAKS)), len(certificate.of(*RESIDUALS))
+    if not number:
+        return ""
+    return f", {f'{number:,} of them ' if number < whole else ''}where behaviour differs"
+
+
+def certificate_data(certificate: Certificate, texts: Texts) -> dict[str, Any]:
+    """The certificate for programs.
+
+    `residuals`, `unknowns`, `observables` and `derived` say of each place what `findings` say by
+    kind: programs of `schema` 1 read them.
+    """
 
     def moved(items: Iterable[Moved]) -> list[dict[str, Any]]:
         return [
@@ -193,25 +252,59 @@ def certificate_data(certificate: Certificate) -> dict[str, Any]:
 
     return {
         "certificate": certificate.verdict,
+        "assumptions": len(certificate.assumptions),
+        "findings": [_finding_data(finding) for finding in certificate.findings],
         "added_lines": certificate.added_lines,
         "removed_lines": certificate.removed_lines,
         "relaid": certificate.relaid,
         "relocated": [{"from": old, "to": new} for old, new in certificate.relocated],
+        "other_files": list(certificate.other_files),
         "moved": moved(certificate.moved),
         "copies": moved(certificate.copies),
-        "derived": moved(certificate.derived),
+        "derived": moved(
+            Moved(finding.subject, "", 0, place.path, place.line)
+            for finding in certificate.of(EXPLAINED)
+            for place in finding.places
+            if place.side == TARGET
+        ),
         "residuals": [
-            {"path": r.path, "line": r.line, "side": r.side, "kind": r.kind, "why": r.why,
-             "text": r.text, "lines": list(r.lines)}
-            for r in certificate.residuals
+            {"path": p.path, "line": p.line, "side": p.side, "kind": f.kind, "why": f.sentence,
+             "text": _excerpt(p, texts), "lines": list(p.lines)}
+            for f, p in _each(certificate, *RESIDUALS)
         ],
         "unknowns": [
-            {"path": u.path, "line": u.line, "why": u.why, "needs": u.needs}
-            for u in certificate.unknowns
+            {"path": p.path, "line": p.line, "why": f.sentence, "needs": f.needs}
+            for f, p in _each(certificate, *UNJUDGED)
         ],
         "observables": [
-            {"path": o.path, "line": o.line, "kind": o.kind, "what": o.what}
-            for o in certificate.observables
+            {"path": p.path, "line": p.line, "kind": f.kind, "what": f.sentence}
+            for f, p in _each(certificate, OBSERVED)
         ],
-        "counts": dict(certificate.counts),
+        "counts": {kind: len(certificate.of(kind)) for kind in KINDS if certificate.of(kind)},
     }  # fmt: skip
+
+
+def _each(certificate: Certificate, *kinds: str) -> Iterator[tuple[Found, Spot]]:
+    for finding in certificate.of(*kinds):
+        for place in finding.places or (finding.place,):
+            yield finding, place
+
+
+def _finding_data(finding: Found) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "subject": finding.subject,
+        "why": finding.why,
+        "needs": finding.needs,
+        "places": [
+            {"path": p.path, "line": p.line, "side": p.side, "lines": list(p.lines)}
+            for p in finding.places
+        ],
+    }
+
+
+def _excerpt(place: Spot, texts: Texts) -> str:
+    text = texts.get((place.side, place.path))
+    if text is None or not 0 < place.line <= len(text.lines):
+        return ""
+    return shortened(text.lines[place.line - 1].strip())

@@ -11,6 +11,7 @@ from transforms.errors import Place, Refusal
 from verify.chain.cache import VerdictCache
 from verify.chain.links import NOT_PROVED, PROVED, UNREAD, Judgement, Link, Spot, judge_chain
 from verify.history.ranges import open_range
+from verify.kernel.verdict import CERTIFIED
 from verify.report.marks import Mark, sided
 from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
 from verify.reports.blame import beside
@@ -121,9 +122,9 @@ def words(link: Link) -> Iterator[str]:
     judgement = link.judgement
     yield f"{judgement.verdict}: {judgement.reason}"
     if link.plan and judgement.certificate:
-        yield f"{link.plan}: {counted(judgement.authored_lines, 'authored line')}"
+        yield f"{link.plan}: {authored_count(judgement)}"
         yield (
-            f"{judgement.certificate}: {counted(judgement.added_lines, 'added line')} and "
+            f"{certificate_words(judgement)}: {counted(judgement.added_lines, 'added line')} and "
             f"{counted(judgement.removed_lines, 'removed line')} beside the move"
         )
     if judgement.lines:
@@ -131,6 +132,21 @@ def words(link: Link) -> Iterator[str]:
             f"{judgement.traced}/{judgement.lines} lines traced past the move, "
             f"{judgement.strict} to the sources alone{beside(judgement.derived)}"
         )
+
+
+def authored_count(judgement: Judgement) -> str:
+    """Count what a plan has literally, and what it accepts."""
+    words = counted(judgement.authored_lines, "authored line")
+    return words + (
+        f", {counted(judgement.accepted, 'accepted finding')}" if judgement.accepted else ""
+    )
+
+
+def certificate_words(judgement: Judgement) -> str:
+    """Give the certificate's verdict, and how many assumptions it takes."""
+    if judgement.certificate != CERTIFIED or not judgement.assumptions:
+        return judgement.certificate
+    return f"{CERTIFIED}, on {counted(judgement.assumptions, 'assumption')}"
 
 
 def _spots(spots: tuple[Spot, ...]) -> list[str]:

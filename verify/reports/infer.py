@@ -8,13 +8,24 @@ from transforms.errors import Place
 from verify.inference.infer import Inferred
 from verify.report.report import Finding, Report, Row, Section, Verdict, counted
 from verify.reports.apply import relocated_data
-from verify.reports.authored import authored_data, authored_section, authored_words
+from verify.reports.authored import (
+    accepted_section,
+    authored_data,
+    authored_section,
+    authored_words,
+)
 
 
 def inferred(base: str, target: str, found: Inferred, output: Path | None) -> Report:
     """Report an inference."""
     outcome = found.replay.outcome
-    sections = (_moved(found), authored_section(outcome), _notes(found), _left(found))
+    sections = (
+        _moved(found),
+        authored_section(outcome),
+        accepted_section(outcome),
+        _notes(found),
+        _left(found),
+    )
     written = f"Written: {output}." if output else "Nothing was written: -o FILE writes the plan."
     verdict = "The plan reproduces the change exactly."
     if not found.replay.reproduces:

@@ -8,12 +8,12 @@ from transforms.errors import Place
 from transforms.result.diff import edits
 from transforms.result.outcome import Authored
 from transforms.tree import GitTree
-from verify.certificate import CERTIFIED
 from verify.history.ranges import Entry, entries_at
+from verify.kernel.verdict import CERTIFIED, RESIDUALS, UNJUDGED
 from verify.report.exhibits import Excerpt, Text
 from verify.report.report import Finding, Row, Style, counted, cut, outside_ascii
 from verify.reports.authored import authored_rows
-from verify.reports.certify import Texts, residual_findings, unknown_findings
+from verify.reports.certify import Texts, shown
 from verify.reports.verify import hunk_finding
 from verify.review.gather import Review
 from verify.review.moved_code import texts_at
@@ -27,8 +27,7 @@ _LITERAL = "literal in the plan, since no rule derives it"
 def to_read(done: Review, base: GitTree, target: GitTree, texts: Texts) -> tuple[Finding, ...]:
     """List what is left to read, what matters most first. `texts` are the residuals' files."""
     return (
-        *unknown_findings(done.certificate),
-        *residual_findings(done.certificate, texts),
+        *shown(done.certificate.of(*UNJUDGED, *RESIDUALS), texts),
         *_other_files(done.other_files, base, target),
         *_hunks(done),
         *_authored(done, target, texts),
@@ -104,9 +103,10 @@ def _is_listed(item: Authored, done: Review, texts: Texts) -> bool:
         text = texts.get((side, item.path))
         listed = {
             text.lines[number - 1].strip()
-            for residual in done.certificate.residuals
-            if text is not None and (residual.side, residual.path) == (side, item.path)
-            for number in residual.lines
+            for finding in done.certificate.of(*RESIDUALS)
+            for place in finding.places
+            if text is not None and (place.side, place.path) == (side, item.path)
+            for number in place.lines
             if 0 < number <= len(text.lines)
         }
         if not {line.strip() for line in lines} - {""} <= listed:

@@ -10,7 +10,7 @@ from typing import Any
 
 from transforms.errors import Place, Refusal
 from transforms.tree import GitTree
-from verify.certificate import CERTIFIED, Certificate, Moved
+from verify.kernel.verdict import CERTIFIED, RESIDUALS, UNJUDGED, Certificate, Moved
 from verify.proofs.replay import Replay
 from verify.report.exhibits import Figure, Flow, Sides, Text
 from verify.report.marks import Mark
@@ -20,14 +20,22 @@ from verify.reports.apply import (
     formatters_section,
     notes_section,
 )
-from verify.reports.authored import authored_data, authored_section, authored_words
+from verify.reports.authored import (
+    accepted_section,
+    authored_data,
+    authored_section,
+    authored_words,
+)
 from verify.reports.blame import ancestry_data, ancestry_section, total
 from verify.reports.certify import (
+    Texts,
+    assumed,
+    breaking,
     certificate_data,
-    grouped,
+    certified_words,
+    folded,
     marks,
     moved_finding,
-    observed,
     residual_texts,
     totals,
     verdict_line,
@@ -93,9 +101,9 @@ def reviewed(done: Review, base: GitTree, target: GitTree) -> Report:
         sections=tuple(section for section in sections if section.findings),
         summary=(*_figures(done), _reading_words(reading), _verdict_words(done)),
         marks=tuple(_marks(done, reading)),
-        data=_data(done, flows, reading),
+        data=_data(done, flows, reading, texts),
         lead=(*lead, _reading_words(reading)),
-        figure=_figure(done, flows) if flows else None,
+        figure=_figure(done, flows, base) if flows else None,
     )
 
 
@@ -112,22 +120,24 @@ def _verdict_words(done: Review) -> str:
     """The verdict in one sentence; its first word is enough."""
     if done.conclusion is Conclusion.RESIDUAL:
         return _residual_words(done)
+    word = certified_words(done.certificate)
     words = {
-        Conclusion.CERTIFIED: "CERTIFIED: nothing but the move, and a plan gives every byte of it.",
+        Conclusion.CERTIFIED: f"{word}: nothing but the move, and a plan gives every byte of it.",
         Conclusion.NO_MOVE: "NO MOVE: nothing left one file for another; read it as any change.",
-        Conclusion.OTHER_FILES: "CERTIFIED in Python; "
+        Conclusion.OTHER_FILES: f"{word} in Python; "
         f"{counted(len(done.other_files), 'other file')} changed, for which nothing vouches.",
-        Conclusion.NO_PLAN: "CERTIFIED: nothing but the move; but no plan, so no replay.",
-        Conclusion.NOT_REPLAYED: "CERTIFIED: no statement changed; but its plan leaves bytes over.",
+        Conclusion.NO_PLAN: f"{word}: nothing but the move; but no plan, so no replay.",
+        Conclusion.NOT_REPLAYED: f"{word}: no statement changed; but its plan leaves bytes over.",
     }
     return words.get(done.conclusion) or verdict_line(done.certificate)
 
 
 def _residual_words(done: Review) -> str:
     """Count what is not part of the move. That all else is can be said only if all was judged."""
-    places = sum(1 for _ in grouped(done.certificate.residuals))
+    places = len(done.certificate.of(*RESIDUALS))
     words = f"RESIDUAL: {counted(places, 'place')} not part of the move"
-    unknown, others = len(done.certificate.unknowns), len(done.other_files)
+    words += breaking(done.certificate)
+    unknown, others = len(done.certificate.of(*UNJUDGED)), len(done.other_files)
     if unknown:
         words += f", {unknown:,} not judged"
     if others:
@@ -230,14 +240,15 @@ def _rest(done: Review, found: Code) -> Iterator[Section]:
         )
         findings = tuple(_with_sides(item, code) for item, code in ordered)
         yield Section(title, findings, aside=True)
-    yield Section("Derived", tuple(map(moved_finding, done.certificate.derived)), aside=True)
-    yield observed(done.certificate)
+    yield assumed(done.certificate)
+    yield from folded(done.certificate)
     if not isinstance(done.ancestry, Refusal) and done.ancestry.files:
         yield replace(ancestry_section(done.ancestry), aside=True)
     if done.replay is not None:
         outcome = done.replay.outcome
         yield callers_section(outcome)
         yield replace(authored_section(outcome), aside=True)
+        yield replace(accepted_section(outcome), aside=True)
         yield formatters_section(outcome)
         yield notes_section(outcome)
         yield _left_over(done.replay, done.certificate)
@@ -272,8 +283,8 @@ def _why_no_plan(refusal: Refusal) -> Section:
     return Section("Why there is no plan", (finding,), aside=True)
 
 
-def _figure(done: Review, flows: tuple[Flow, ...]) -> Figure:
-    created = {item.path for item in done.certificate.observables if item.what == "a module is new"}
+def _figure(done: Review, flows: tuple[Flow, ...], base: GitTree) -> Figure:
+    created = {flow.destination for flow in flows} - base.entries().keys()
     callers: tuple[str, ...] = ()
     if done.replay is not None and done.replay.outcome.callers:
         found = done.replay.outcome.callers
@@ -284,7 +295,9 @@ def _figure(done: Review, flows: tuple[Flow, ...]) -> Figure:
     return Figure(flows, frozenset(created), callers)
 
 
-def _data(done: Review, flows: tuple[Flow, ...], reading: tuple[Finding, ...]) -> dict[str, Any]:
+def _data(
+    done: Review, flows: tuple[Flow, ...], reading: tuple[Finding, ...], texts: Texts
+) -> dict[str, Any]:
     refusal = done.no_plan
     replayed = None
     if done.replay is not None:
@@ -298,7 +311,7 @@ def _data(done: Review, flows: tuple[Flow, ...], reading: tuple[Finding, ...]) -
         "base": done.base,
         "target": done.target,
         "conclusion": done.conclusion.value,
-        "certificate": certificate_data(done.certificate),
+        "certificate": certificate_data(done.certificate, texts),
         "ancestry": None if isinstance(done.ancestry, Refusal) else ancestry_data(done.ancestry),
         "replay": replayed,
         "no_plan": None if refusal is None else {"kind": refusal.kind, "cause": refusal.cause},

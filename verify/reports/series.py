@@ -6,7 +6,15 @@ from transforms.errors import Place
 from verify.chain.links import PROVED, Link
 from verify.report.report import Finding, Report, Row, Section, Style, counted
 from verify.reports.blame import beside
-from verify.reports.chain import chain_verdict, link_data, link_marks, result_words, words
+from verify.reports.chain import (
+    authored_count,
+    certificate_words,
+    chain_verdict,
+    link_data,
+    link_marks,
+    result_words,
+    words,
+)
 
 
 def in_series(head: str, links: tuple[Link, ...]) -> Report:
@@ -36,10 +44,10 @@ def _line(link: Link) -> str:
     return (
         f"{link.plan}: {_moved(judgement.symbols, judgement.modules)}, "
         f"{counted(judgement.files, 'file')}, "
-        f"{counted(judgement.authored_lines, 'authored line')}; "
+        f"{authored_count(judgement)}; "
         f"{judgement.traced}/{judgement.lines} lines traced, {judgement.strict} strict"
         f"{beside(judgement.derived)}; "
-        f"{judgement.certificate}"
+        f"{certificate_words(judgement)}"
     )
 
 

@@ -21,7 +21,12 @@ from verify.report.report import (
     outside_ascii,
 )
 from verify.reports.apply import relocated_data
-from verify.reports.authored import authored_data, authored_section, authored_words
+from verify.reports.authored import (
+    accepted_section,
+    authored_data,
+    authored_section,
+    authored_words,
+)
 
 PASS = "PASS: transform reproduces the commit exactly."  # noqa: S105 - no password
 
@@ -62,6 +67,7 @@ def _sections(done: Replay) -> tuple[Section, ...]:
     return (
         Section("Residual", tuple(map(hunk_finding, done.hunks))),
         authored_section(done.outcome),
+        accepted_section(done.outcome),
         Section("Written to, and named in characters outside ASCII", paths),
     )
 

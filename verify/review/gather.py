@@ -16,9 +16,9 @@ from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
 from verify.ancestry.measure import Ancestry
-from verify.certificate import CERTIFIED, RESIDUAL, Certificate
 from verify.history.workers import meanwhile
 from verify.inference.infer import infer
+from verify.kernel.verdict import CERTIFIED, RESIDUAL, Certificate
 from verify.proofs.certify import Range, certify_range
 from verify.proofs.moved_names import measuring
 from verify.proofs.prove import formatters_of
@@ -59,7 +59,7 @@ class Review:
     @property
     def other_files(self) -> list[str]:
         """Changed files that are no Python: no certificate vouches for them."""
-        return [item.path for item in self.certificate.observables if item.kind == "file"]
+        return list(self.certificate.other_files)
 
     @property
     def conclusion(self) -> Conclusion:

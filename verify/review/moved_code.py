@@ -13,8 +13,8 @@ from transforms.errors import Refusal
 from transforms.source.module import first_line
 from transforms.syntax.parsing import parse
 from transforms.tree import GitTree
-from verify.certificate import Moved
 from verify.history.ranges import entries_at
+from verify.kernel.verdict import Moved
 from verify.report.exhibits import Excerpt, Flow, Sides, Text
 
 _LINE_END = re.compile(r"\r\n|\r|\n")  # where Python ends a line

@@ -16,6 +16,9 @@ from transforms.errors import Refusal
 from transforms.paths import ModuleName
 from transforms.reading.load import MAX_PLAN_BYTES, dump_plan, load_plan, parse_plan
 from transforms.reading.model import (
+    OF_THE_MOVER,
+    OF_THE_VERDICT,
+    Accept,
     AuthoredEdit,
     AuthoredFile,
     Destination,
@@ -62,7 +65,7 @@ SCHEMA = {
         "[tool.repot]\nx = 1\n",
         4,
         "`tool`",
-        "Valid here: `author`",
+        "Valid here: `accept`, `author`",
     ),
     "an unknown key of a source": (
         'import_back = "sorted"\n' + DESTINATION,
@@ -314,6 +317,30 @@ SCHEMA = {
         '[[source]]\nmodule = "a.b"\n' + DESTINATION,
         4,
         "`a.b` is a source twice (also in the table on line 2)",
+        "Keep one of the two",
+    ),
+    "an accepted finding of a kind that cannot be": (
+        DESTINATION + '[[accept]]\nkind = "breakes"\nmodule = "a.c"\nreason = "it is dead"\n',
+        8,
+        "expected one of `breaks`, `open`, `cycle`, `clash`, found `breakes`",
+        "Did you mean `breaks`?",
+    ),
+    "an accepted finding without a reason": (
+        DESTINATION + '[[accept]]\nkind = "open"\nmodule = "a.c"\nreason = "..."\n',
+        10,
+        "`accept.reason`: it says nothing",
+        "in a sentence",
+    ),
+    "an accepted finding by its line": (
+        DESTINATION + '[[accept]]\nkind = "open"\nmodule = "a.c"\nline = 4\nreason = "so"\n',
+        10,
+        "`line` is not a key of this table",
+        "Valid here",
+    ),
+    "a finding accepted twice": (
+        DESTINATION + '[[accept]]\nkind = "open"\nmodule = "a.c"\nreason = "so"\n' * 2,
+        11,
+        "`open a.c` is accepted twice (also in the table on line 7)",
         "Keep one of the two",
     ),
     "a route of a symbol that does not move": (
@@ -674,6 +701,21 @@ def random_plans(draw: st.DrawFn) -> Plan:
         edits=tuple(
             AuthoredEdit(file, old or "x", new, 1)
             for file, old, new in draw(st.lists(st.tuples(MODULES, TEXTS, TEXTS), max_size=3))
+        ),
+        accepts=tuple(
+            Accept(kind, module, reason.strip(), 1, symbol)
+            for kind, module, reason, symbol in draw(
+                st.lists(
+                    st.tuples(
+                        st.sampled_from([*OF_THE_MOVER, *OF_THE_VERDICT]),
+                        MODULES,
+                        LINES.filter(lambda line: line.strip().strip(".")),
+                        st.just("") | NAMES,
+                    ),
+                    max_size=3,
+                    unique_by=lambda item: (item[0], str(item[1]), item[3]),
+                )
+            )
         ),
         formatters=draw(st.sampled_from(["repository", "none"])),
         roots=draw(st.sampled_from([(), ("",), ("src", "lib/x")])),

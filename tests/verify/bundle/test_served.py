@@ -102,8 +102,12 @@ def test_piped_in_with_an_empty_cache_and_no_network(fresh: World, served: str) 
 def test_piped_into_a_fresh_clone_then_again_offline(
     fresh: World, served: str, interpreters: dict[str, str]
 ) -> None:
-    """With an empty cache and no Repot, under every interpreter; the second time without index."""
-    for version, python in interpreters.items():
+    """With an empty cache and no Repot, then without index: every interpreter, or (outside of CI)
+    the oldest and the newest.
+    """
+    versions = sorted(interpreters, key=lambda version: int(version.removeprefix("3.")))
+    for version in versions if "CI" in os.environ else sorted({versions[0], versions[-1]}):
+        python = interpreters[version]
         bare = [python] if python != sys.executable else [getattr(sys, "_base_executable", python)]
         first = piped(fresh, served, python=bare[0])
         assert first.passes, (version, first)

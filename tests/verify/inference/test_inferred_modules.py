@@ -120,3 +120,20 @@ def test_a_stub_goes_with_its_module(tmp_path: Path) -> None:
     assert found.replay.reproduces
     assert [str(move.to) for move in found.plan.moves] == ["shop.coins", "shop.bills"]
     assert not found.plan.sources
+
+
+def test_a_cycle_that_the_change_made_is_accepted_in_the_plan(tmp_path: Path) -> None:
+    before = {"shop/__init__.py": "", "shop/a.py": "def g():\n    return 1\n\n\n" + FAR}
+    f, _, h = FAR.partition("\n\n\n")
+    after = {
+        "shop/__init__.py": "",
+        "shop/a.py": f"from shop.b import f\n\n\ndef g():\n    return 1\n\n\n{h}",
+        "shop/b.py": f"from shop.a import g\n\n\n{f}\n",
+    }
+    found = inferred(tmp_path, before, after)
+    assert found.replay.reproduces, found.replay.hunks
+    assert '[[accept]]\nkind = "cycle"\nmodule = "shop.a"\nreason = ' in found.text
+    assert [item.kind for item in found.replay.outcome.accepted] == ["cycle"]
+
+
+FAR = "def f():\n    return g()\n\n\ndef h():\n    return f()\n"

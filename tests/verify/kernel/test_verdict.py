@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.verify.kernel.trees import explain, judge
-from verify.kernel import CERTIFIED, RESIDUAL, UNKNOWN
+from verify.kernel import CERTIFIED, RESIDUAL, UNKNOWN, certify
 from verify.kernel.verdict import (
     ASSUMED,
     BREAKS,
@@ -50,7 +50,9 @@ def test_a_move_lists_what_it_moved_and_explains_its_imports() -> None:
     found = judge({"a.py": F + G}, MOVED)
     assert found.verdict == CERTIFIED, explain(found)
     assert [(m.symbol, m.source, m.destination) for m in found.moved] == [("f", "a.py", "b.py")]
-    assert {finding.kind for finding in found.findings} == {EXPLAINED}
+    assert {finding.kind for finding in found.findings} == {EXPLAINED, OBSERVED}
+    [seen] = found.of(OBSERVED)
+    assert (seen.subject, seen.places) == ("b", (Place("b.py", 1),))
 
 
 @pytest.mark.parametrize(
@@ -75,3 +77,79 @@ def test_a_lookup_that_names_nothing_that_moved_is_an_assumption() -> None:
     base = {"a.py": F + G + "\n\nZ = 1\n", "load.py": f"import a\n\n\n{load}"}
     found = judge(base, {**base, "a.py": f"{G.lstrip()}\n\nZ = 1\n".replace("f()", "Z"), "b.py": F})
     assert {*found.of(ASSUMED)} == {*found.assumptions}
+
+
+def test_an_edit_has_its_lines_on_either_side() -> None:
+    body = "def f():\n    one = 1\n    return one\n"
+    found = judge(
+        {"a.py": body}, {"a.py": "\n" + body.replace("one = 1", "one = 2\n    two = one")}
+    )
+    [text] = found.of(TEXT)
+    assert text.places == (
+        Place("a.py", 2, "base", (2,)),
+        Place("a.py", 3, "target", (3, 4)),
+    )
+    assert (found.removed_lines, found.added_lines) == (1, 2)
+
+
+def test_text_where_behaviour_breaks_is_said_once_with_its_lines() -> None:
+    found = judge({"a.py": "x = 1\nprint(x)\n"}, {"a.py": "x = 1\nprint(x, 2)\n"})
+    assert [finding.kind for finding in found.findings] == [BREAKS]
+    assert {place.lines for place in found.findings[0].places} == {(2,)}
+    body = "from decimal import Decimal\n\n\nclass Money:\n    cent = Decimal(1)\n"
+    found = judge({"a.py": body}, {"a.py": body.replace("1", "2")})
+    assert [finding.kind for finding in found.findings] == [BREAKS], explain(found)
+    assert {(place.side, place.line) for place in found.findings[0].places} == {
+        ("base", 5),
+        ("target", 5),
+    }
+
+
+def test_what_breaks_for_several_entries_is_one_finding() -> None:
+    found = Findings()
+    for entry in ("till", "main", "shop.a", "shop.b"):
+        found.say(BREAKS, entry, "print is called, with other values", Place("m.py", 1))
+    [finding] = found.certificate().findings
+    assert finding.subject == "main, shop.a and 2 more"
+
+
+def test_a_module_that_moved_whole_is_told_with_what_went_along() -> None:
+    base = {
+        "shop/__init__.py": "",
+        "shop/old/__init__.py": "from . import util\n",
+        "shop/old/util.py": F,
+        "shop/old/data.txt": "1\n",
+        "notes.txt": "1\n",
+    }
+    target = {path.replace("/old/", "/new/"): text for path, text in base.items()}
+    found = judge(base, {**target, "notes.txt": "2\n"})
+    assert found.relocated == (
+        ("shop/old/__init__.py", "shop/new/__init__.py"),
+        ("shop/old/util.py", "shop/new/util.py"),
+    )
+    assert found.other_files == ("notes.txt",)
+    assert "shop/old/data.txt went along" in explain(found)
+
+
+def test_a_part_of_a_module_did_not_move_whole() -> None:
+    assert judge({"a.py": F + G}, MOVED).relocated == ()
+
+
+def test_what_does_not_parse_says_which_python_could() -> None:
+    [found] = judge({"a.py": F}, {"a.py": f"{F}\n\nX = t'{{1}}'\nX = = 1\n"}).findings[:1]
+    assert (found.kind, found.places[0].side) == (NOT_READ, "target")
+    [newer] = judge({"a.py": F}, {"a.py": "def f[T = int](x): return x [\n"}).findings[:1]
+    assert newer.needs == (3, 13)
+
+
+def test_a_link_to_what_changed_is_another_name_for_it() -> None:
+    base = {"a.py": ((F + G).encode(), 0o100644), "c.py": (b"a.py", 0o120000)}
+    after = {path: (text.encode(), 0o100644) for path, text in MOVED.items()}
+    found = certify(base, {**after, "c.py": base["c.py"]})
+    assert [(f.kind, f.subject) for f in found.of(OPEN)] == [(OPEN, "c.py")], explain(found)
+    assert certify({"c.py": base["c.py"]}, {"c.py": base["c.py"]}).findings == ()
+
+
+def test_a_new_file_of_comments_alone_is_no_part_of_a_move() -> None:
+    found = judge({"a.py": F + G}, {**MOVED, "b.py": f"# Ours.\n\n\n{F}", "c.py": "# import a\n"})
+    assert [(f.subject, f.places[0].path) for f in found.of(TEXT)] == [("# import a", "c.py")]

@@ -11,8 +11,14 @@ from pathlib import Path
 from verify.kernel import Certificate, Files, certify
 
 Tree = Mapping[str, str]
-REGULAR = 0o100644
+REGULAR, LINK = 0o100644, 0o120000
 CASES = Path(__file__).parent / "cases"
+
+
+class Link(str):
+    """Where a symbolic link leads; case files write it after an arrow."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,9 @@ def _case(prefix: str, part: str) -> Case:
     sides: dict[str, dict[str, str]] = {"base": {}, "target": {}}
     for file in files:
         title, _, text = file.partition("\n")
+        title, arrow, leads = title.partition(" -> ")
         side, _, path = title.rpartition(" ")
+        text = Link(leads) if arrow else text
         for one in [side] if side else ["base", "target"]:
             sides[one][path] = text
     certified = expected == "expect: CERTIFIED"
@@ -50,7 +58,10 @@ def _case(prefix: str, part: str) -> Case:
 
 def files(tree: Tree) -> Files:
     """Give a tree of texts as the kernel takes it."""
-    return {path: (text.encode("utf-8", "surrogateescape"), REGULAR) for path, text in tree.items()}
+    return {
+        path: (text.encode("utf-8", "surrogateescape"), LINK if isinstance(text, Link) else REGULAR)
+        for path, text in tree.items()
+    }
 
 
 def judge(before: Tree, after: Tree) -> Certificate:

@@ -55,7 +55,7 @@ class Calls(Objects):
 
     def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
         super().__init__(tree, sites, folders)
-        self.lists_subclasses = False  # whether somebody asks a class for those below it
+        self.lists_subclasses: frozenset[str] = frozenset()  # who is asked for the classes below
         self.near: Collection_[str] | None = None  # files from which a change can be reached
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
             "importlib.import_module": self._import_module,
@@ -407,6 +407,9 @@ class Calls(Objects):
         if name in (".get", ".pop") and isinstance(first, Constant):
             default = given[1] if len(given) > 1 else NONE
             return self.attribute(module, str(first.value), default)
+        if name == ".get" and first is not None:
+            self.open(f"asks {pattern(first)}", owner.module.name)
+            return Unknown(("names", owner.module.name, key(first)))
         if name in (".update", ".setdefault", ".__setitem__"):
             if isinstance(first, Constant) and len(given) == 2:
                 self.write(owner.module, str(first.value), given[1])
@@ -665,7 +668,10 @@ class Calls(Objects):
         owner, name = self.pick(given[0]), self.pick(given[1])
         default = given[2] if len(given) > 2 else None
         if isinstance(name, Constant):
-            return self.attribute(owner, str(name.value), default)
+            found = self.attribute(owner, str(name.value), default)
+            if default is not None:
+                self._told(owner, name, key(found))
+            return found
         if isinstance(owner, ModuleValue):
             self.open(f"asks {pattern(name)}", owner.module.name)
         elif isinstance(owner, Unknown):
@@ -680,13 +686,19 @@ class Calls(Objects):
             try:
                 found = self.attribute(owner, str(name.value), UNBOUND)
             except Raised:
-                return Constant(False)
+                found = UNBOUND
             if isinstance(found, Unknown):
                 return Unknown(("hasattr", key(owner), name.value))
+            self._told(owner, name, found is not UNBOUND)
             return Constant(found is not UNBOUND)
         if isinstance(owner, ModuleValue):
             self.open(f"asks {pattern(name)}", owner.module.name)
         return Unknown(("hasattr", key(owner), key(name)))
+
+    def _told(self, owner: Value, name: Constant, answer: Hashable) -> None:
+        """Note what a body is told that asks whether a module has a name."""
+        if self.probing and isinstance(owner, ModuleValue):
+            self.event("asks", name.value, answer)
 
     def _setattr(self, given: list[Value], named: Named) -> Value | None:
         if len(given) != 3:

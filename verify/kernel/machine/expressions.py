@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from verify.kernel import effects
 from verify.kernel.effects import PATCHING
-from verify.kernel.machine.calls import MOST_ITEMS, literal
+from verify.kernel.machine.calls import MOST_ITEMS, literal, pattern
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Patches
 from verify.kernel.machine.state import Raised
@@ -348,7 +348,7 @@ class Expressions(Patches):
                 return Constant(bool(_COMPARE[type(op)](left, right)))
             except Exception:
                 return None
-        if isinstance(two, Collection) and isinstance(op, (ast.In, ast.NotIn)):
+        if isinstance(op, (ast.In, ast.NotIn)):
             return self._contained(one, op, two)
         return None
 
@@ -359,7 +359,13 @@ class Expressions(Patches):
             return literal(value)
         return literal(value)
 
-    def _contained(self, one: Value, op: ast.cmpop, two: Collection) -> Value | None:
+    def _contained(self, one: Value, op: ast.cmpop, two: Value) -> Value | None:
+        name = literal(one)
+        if isinstance(two, Outside) and two.name == "sys.modules" and isinstance(name, str):
+            if name in self.modules or name in self.tree.named:
+                return Constant((name in self.modules) == isinstance(op, ast.In))
+        if not isinstance(two, Collection):
+            return None
         held = two.names if two.kind == "dict" else two.items
         if not isinstance(one, Constant) or not all(isinstance(v, Constant) for v in held):
             return None
@@ -402,8 +408,8 @@ class Expressions(Patches):
         return self.operate("item", owner, name)
 
     def _known_item(self, owner: Value, name: Value) -> Value | None:
-        if isinstance(owner, Names) and isinstance(name, Constant):
-            return self.attribute(ModuleValue(owner.module), str(name.value))
+        if isinstance(owner, Names):
+            return self._name_of(owner, name)
         if isinstance(owner, Outside) and owner.name == "sys.modules":
             return self._loaded(name)
         if not isinstance(owner, Collection):
@@ -420,6 +426,13 @@ class Expressions(Patches):
             return owner.items[index]
         return None
 
+    def _name_of(self, owner: Names, name: Value) -> Value:
+        """Give what a module has under a name, or note that the name is put together."""
+        if isinstance(name, Constant):
+            return self.attribute(ModuleValue(owner.module), str(name.value))
+        self.open(f"asks {pattern(name)}", owner.module.name)
+        return Unknown(("names", owner.module.name, key(name)))
+
     def _loaded(self, name: Value) -> Value | None:
         wanted = name.value if isinstance(name, Constant) else None
         if isinstance(name, Constant) and name.own:
@@ -428,6 +441,8 @@ class Expressions(Patches):
             self.stain()  # whatever else was imported is seen
         if isinstance(wanted, str) and wanted in self.modules:
             return self.as_value(self.modules[wanted])
+        if isinstance(wanted, str) and wanted in self.tree.named:
+            self.event("not loaded", wanted)
         return None
 
     def _on_call(self, node: ast.Call, scope: Scope) -> Value:

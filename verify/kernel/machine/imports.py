@@ -58,6 +58,10 @@ class Imports(Loads):
         """Run one statement."""
         raise NotImplementedError
 
+    def read_main(self, node: ast.stmt, scope: Scope) -> None:
+        """Run what a script does when it is what starts, as a body is run."""
+        raise NotImplementedError
+
     def call(self, function: Value, given: list[Value], named: dict[str, Value]) -> Value:
         """Call something."""
         raise NotImplementedError
@@ -117,8 +121,8 @@ class Imports(Loads):
 
     def load_outside(self, name: str) -> Value:
         """Import a module that the tree does not have."""
-        if name in self.outside:
-            return Outside(name)
+        if self.pick(self.outside.get(name, UNBOUND)) is not UNBOUND:
+            return Outside(name)  # on other paths it may not have come in
         top = name.partition(".")[0]
         if self.probing and self.tries > self.only_imports:
             self.event("may be missing", name)
@@ -159,13 +163,20 @@ class Imports(Loads):
             self.site, self.counts, self.stack = site, defaultdict(int), []
             self.run(node, scope)
 
+        def main() -> None:
+            self.site, self.counts, self.stack = site, defaultdict(int), []
+            self.read_main(node, scope)
+
         self.at[-1] = module.path, node.lineno
         said = repr(site)
         self.every.add(said)
         self.put(self.ran, said, site)
         events = len(self.trace)
         try:
-            self.paths(once)
+            if module.kind == "script" and is_main(node):
+                main()
+            else:
+                self.paths(once)
         finally:
             self.site, self.counts, self.stack = before
             if any(event.acts for event in self.trace[events:]):
@@ -178,12 +189,23 @@ class Imports(Loads):
         for alias in node.names:
             value = self.load(alias.name)
             if alias.asname:
+                value = self._by_attributes(alias.name, value)
                 self.bind(alias.asname, value, scope, imported=True)
             else:
                 top = alias.name.partition(".")[0]
                 known = self.modules.get(top)
                 value = self.as_value(known) if known is not None else Outside(top)
                 self.bind(top, value, scope, imported=True)
+
+    def _by_attributes(self, name: str, value: Value) -> Value:
+        """Give what `import a.b as c` binds: the package's attribute, be it the module or not."""
+        parts = name.split(".")
+        for end in range(1, len(parts)):
+            above = self.modules.get(".".join(parts[:end]))
+            held = self.named(above, parts[end]) if isinstance(above, Module) else UNBOUND
+            if held is not UNBOUND and not isinstance(held, ModuleValue):
+                return held
+        return value
 
     def import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
         """Run `from a import b`."""
@@ -318,7 +340,8 @@ class Imports(Loads):
         where = self.homes.get(home(module, name), ("written", name))
         self.put(module.names, name, value)
         self.note_write(module, name)
-        self.event("write", where if where[0] != "import" else ("import", name), key(value))
+        # Whose binding of that name it is, is compared by who reads it: `Writes`.
+        self.event("write", name, key(value))
         self.changes[where].add(self.site)
 
     def note_write(self, module: Module, name: str) -> None:
@@ -423,3 +446,14 @@ class Imports(Loads):
 def home(module: Module, name: str) -> str:
     """Name a module's binding."""
     return f"{module.name}:{name}"
+
+
+def is_main(node: ast.stmt) -> bool:
+    """Tell whether a statement is what a script does when it is what starts."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+        return False
+    sides = [node.test.left, *node.test.comparators]
+    names = [side.id for side in sides if isinstance(side, ast.Name)]
+    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
+    equal = [type(op) for op in node.test.ops] == [ast.Eq]
+    return equal and names == ["__name__"] and texts == ["__main__"]

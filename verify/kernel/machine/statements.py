@@ -292,6 +292,18 @@ class Machine(Expressions):
                     told = Unknown(("either", *options), tuple(options.values()))
                     self.put(scope.names, name, told)
 
+    def read_main(self, node: ast.stmt, scope: Scope) -> None:
+        """Run what a script does when it is what starts: what it calls is read for itself."""
+        self.probing = True
+        try:
+            self.block(node.body if isinstance(node, ast.If) else [node], scope)
+        except (Returned, LeftError):
+            self.event("leaves")
+        except Raised as error:
+            self.event("raises", error.error, error.about, error.outside)
+        finally:
+            self.probing = False
+
     def _do_for(self, node: ast.For, scope: Scope) -> None:
         items = self.each(self.value(node.iter, scope), every=names_what_it_sets(node))
         try:
@@ -548,12 +560,17 @@ class Machine(Expressions):
                 inner = hook.wraps if isinstance(hook, Product) and hook.wraps else hook
                 self.call(inner, [made], words)
                 break
-        if self.lists_subclasses and any(isinstance(base, Class) for base in made.bases):
+        if self.lists_subclasses and self._listed_below(made):
             self.sees["subclasses",].add(self.site)
             self.changes["subclasses",].add("whoever lists them")
         for held in [*map(self.pick, made.attributes.values())]:
             if isinstance(held, Instance) and self.in_class(held.of, "__set_name__") is not None:
                 self.event("names", key(held), made.name)
+
+    def _listed_below(self, made: Class) -> bool:
+        """Tell whether somebody lists the classes below one that a class is made from."""
+        titles = {one.title for base in made.bases for one in self.above(base)}
+        return bool(titles) and not {*titles, "*"}.isdisjoint(self.lists_subclasses)
 
     def _quiet_base(self, base: Value) -> bool:
         if isinstance(base, Outside):

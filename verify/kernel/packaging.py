@@ -1,0 +1,279 @@
+"""What is installed: whether the lists of packages, modules and sources take what is new.
+
+A file is missed if code came to it from one that is installed, and it is not. Only settings that
+say what to take are read; a tool that finds all by itself misses nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
+
+from verify.kernel.both import Both
+from verify.kernel.source import OpaqueError
+from verify.kernel.tree import Tree
+from verify.kernel.verdict import BREAKS, Place
+
+_LISTS = ("meson.build", "BUILD", "BUILD.bazel", "TARGETS", "BUCK", "CMakeLists.txt")
+_TEXT = re.compile(r"""['"]([^'"\n]*)['"]""")
+_GLOBS = re.compile(r"glob\w*\s*\(|GLOB")
+Takes = Callable[[str], bool]  # whether a file is installed, by its path
+
+
+def check(both: Both, new: list[str]) -> None:
+    """Report new files that are not installed, though what their code comes from is."""
+    files = sorted(path for path in new if path.endswith(".py"))
+    if not files:
+        return
+    origins: dict[str, set[str]] = {path: set() for path in files}
+    for base, target in both.pairing.moved():
+        if target[0] in origins:
+            origins[target[0]].add(base[0])
+    rules = [*_rules(both.target)] or [*_discovered(both)]
+    for path in files:
+        for where, line, takes in rules:
+            if any(map(takes, origins[path])) and not takes(path):
+                why = "what is installed does not have this new one"
+                both.found.say(BREAKS, both.target.name(path), why, Place(where, line))
+    for path in files:
+        _listed(both, path, origins[path])
+
+
+def _rules(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
+    """Give each setting that says what is installed: its place, and what it takes."""
+    if "setup.py" in tree.files:
+        yield from _setup(tree)
+    if "setup.cfg" in tree.files:
+        yield from _cfg(tree)
+    if "pyproject.toml" in tree.files:
+        yield from _toml(tree)
+
+
+def _discovered(both: Both) -> Iterator[tuple[str, int, Takes]]:
+    """Give what setuptools takes by itself: what lies in `src`, or the one package at the top."""
+    text = both.target.text("pyproject.toml") if "pyproject.toml" in both.target.files else ""
+    if not re.search(r"^\[project\]", text, re.M) or "setuptools" not in text:
+        return
+    if {"setup.py", "setup.cfg"} & both.target.files.keys() or "[tool.setuptools.packages" in text:
+        return
+
+    def takes(path: str) -> bool:
+        if "src" in both.base.folders:
+            return path.startswith("src/")
+        top = path.partition("/")[0]
+        return top in both.base.folders or path in both.base.files
+
+    yield "pyproject.toml", _line(text, "[project]"), takes
+
+
+# --- setuptools ---
+
+
+def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
+    try:
+        body = tree.source("setup.py").tree
+    except OpaqueError:
+        return
+    for node in ast.walk(body):
+        if not isinstance(node, ast.Call) or _last(node.func) != "setup":
+            continue
+        given = {word.arg: word.value for word in node.keywords if word.arg}
+        packages, modules = _given(body, given.get("packages")), given.get("py_modules")
+        modules = _given(body, modules)
+        named = _strings(modules)
+        if isinstance(packages, (ast.List, ast.Tuple)):
+            yield "setup.py", packages.lineno, _by_list(tree, _strings(packages), named)
+        elif isinstance(packages, ast.Call) and "find" in _last(packages.func):
+            words = {word.arg: _strings(word.value) for word in packages.keywords}
+            where = [
+                *words.get("where", []),
+                *_strings(packages.args[0] if packages.args else None),
+            ]
+            spaces = "namespace" in _last(packages.func)
+            takes = _by_finding(
+                tree, where, words.get("include", []), words.get("exclude", []), spaces=spaces
+            )
+            yield "setup.py", packages.lineno, _either(takes, _by_list(tree, [], named))
+        elif packages is None and named and modules is not None:
+            yield "setup.py", modules.lineno, _by_list(tree, [], named)
+
+
+def _given(body: ast.Module, node: ast.expr | None) -> ast.expr | None:
+    """Give what a name was assigned at the top of a file."""
+    for statement in body.body:
+        if isinstance(statement, ast.Assign) and isinstance(node, ast.Name):
+            if any(isinstance(t, ast.Name) and t.id == node.id for t in statement.targets):
+                return statement.value
+    return node
+
+
+def _cfg(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
+    text = tree.text("setup.cfg")
+    options = _section(text, "options")
+    packages, modules = _words(options, "packages"), _words(options, "py_modules")
+    line = _line(text, "packages" if packages else "py_modules")
+    if packages[:1] in (["find:"], ["find_namespace:"]):
+        find = _section(text, "options.packages.find")
+        where, include, exclude = (_words(find, key) for key in ("where", "include", "exclude"))
+        spaces = packages == ["find_namespace:"]
+        takes = _by_finding(tree, where, include, exclude, spaces=spaces)
+        yield "setup.cfg", line, _either(takes, _by_list(tree, [], modules))
+    elif packages or modules:
+        yield "setup.cfg", line, _by_list(tree, packages, modules)
+
+
+def _by_list(tree: Tree, packages: list[str], modules: list[str]) -> Takes:
+    def takes(path: str) -> bool:
+        name = tree.name(path)
+        return _package(path, name) in packages or name in modules
+
+    return takes
+
+
+def _by_finding(
+    tree: Tree, where: list[str], include: list[str], exclude: list[str], *, spaces: bool
+) -> Takes:
+    roots = [root.strip("./") for root in where] or [""]
+
+    def takes(path: str) -> bool:
+        for root in roots:
+            folder = path.rpartition("/")[0]
+            if folder == root or (root and not folder.startswith(f"{root}/")):
+                continue
+            parts = folder[len(root) :].strip("/").split("/")
+            above = [f"{root}/{'/'.join(parts[:n])}".strip("/") for n in range(1, len(parts) + 1)]
+            whole = spaces or all(f"{one}/__init__.py" in tree.files for one in above)
+            name = ".".join(parts)
+            wanted = not include or any(fnmatch(name, one) for one in include)
+            if whole and wanted and not any(fnmatch(name, one) for one in exclude):
+                return True
+        return False
+
+    return takes
+
+
+# --- pyproject.toml ---
+
+
+def _toml(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
+    text = tree.text("pyproject.toml")
+    tools = _section(text, "tool.setuptools")
+    for key in ("packages", "py-modules"):
+        if re.search(rf"^{key}\s*=\s*\[", tools, re.M):
+            names = [_words(tools, one) for one in ("packages", "py-modules")]
+            yield "pyproject.toml", _line(text, key), _by_list(tree, names[0], names[1])
+            break
+    if "[tool.setuptools.packages.find]" in text:
+        find = _section(text, "tool.setuptools.packages.find")
+        where, include, exclude = (_words(find, key) for key in ("where", "include", "exclude"))
+        spaces = not re.search(r"^namespaces\s*=\s*false", find, re.M)
+        takes = _by_finding(tree, where, include, exclude, spaces=spaces)
+        yield "pyproject.toml", _line(text, "[tool.setuptools.packages.find]"), takes
+    wheel = _section(text, "tool.hatch.build.targets.wheel")
+    taken = [*_words(wheel, "packages"), *_words(wheel, "include"), *_words(wheel, "only-include")]
+    left = _words(wheel, "exclude")
+    if taken or left:
+        line = _line(text, "[tool.hatch.build.targets.wheel]")
+        yield "pyproject.toml", line, _below(taken, left)
+    poetry = re.search(r"^packages\s*=\s*\[(.*?)\]\s*$", _section(text, "tool.poetry"), re.M | re.S)
+    if poetry:
+        yield "pyproject.toml", _line(text, "packages"), _below([*_included(poetry[1])], [])
+    flit = re.search(r"""^name\s*=\s*['"]([\w.]+)""", _section(text, "tool.flit.module"), re.M)
+    if flit:
+        module = flit[1].replace(".", "/")
+        whole = [module, f"src/{module}", f"{module}.py", f"src/{module}.py"]
+        yield "pyproject.toml", _line(text, "[tool.flit.module]"), _below(whole, [])
+
+
+def _included(text: str) -> Iterator[str]:
+    for entry in re.findall(r"\{([^}]*)\}", text):
+        said = dict(re.findall(r"""(\w+)\s*=\s*['"]([^'"]*)['"]""", entry))
+        yield f"{said.get('from', '')}/{said.get('include', '')}".strip("/")
+
+
+def _below(taken: list[str], left: list[str]) -> Takes:
+    def fits(path: str, patterns: list[str]) -> bool:
+        plain = [
+            pattern.strip("/").removesuffix("/**/*").removesuffix("/**") for pattern in patterns
+        ]
+        return any(path == p or path.startswith(f"{p}/") or fnmatch(path, p) for p in plain)
+
+    def takes(path: str) -> bool:
+        return (not taken or fits(path, taken)) and not fits(path, left)
+
+    return takes
+
+
+# --- lists of sources ---
+
+
+def _listed(both: Both, path: str, origins: set[str]) -> None:
+    """Look for a list of sources that has the files beside a new one, or those it comes from."""
+    folder = path.rpartition("/")[0]
+    while True:
+        for name in _LISTS:
+            where = f"{folder}/{name}" if folder else name
+            if where in both.target.files:
+                _missed(both, path, origins, where, folder)
+        if not folder:
+            return
+        folder = folder.rpartition("/")[0]
+
+
+def _missed(both: Both, path: str, origins: set[str], where: str, folder: str) -> None:
+    text = both.target.text(where)
+    if ".py" not in text or (_GLOBS.search(text) and "*.py" in text):
+        return
+    said = {match[1].lstrip(":"): match.start() for match in _TEXT.finditer(text)}
+    said.update((match[0], match.start()) for match in re.finditer(r"[\w./-]+\.py\b", text))
+
+    def inner(one: str) -> str:
+        return one[len(folder) :].strip("/") if one.startswith(folder) else one
+
+    known = [said[inner(one)] for one in origins if inner(one) in said]
+    if known and inner(path) not in said:
+        number = text.count("\n", 0, min(known)) + 1
+        why = "the list of sources does not have this new one"
+        both.found.say(BREAKS, both.target.name(path), why, Place(where, number))
+
+
+# --- reading ---
+
+
+def _package(path: str, name: str) -> str:
+    return name if path.endswith("/__init__.py") else name.rpartition(".")[0]
+
+
+def _either(one: Takes, two: Takes) -> Takes:
+    return lambda path: one(path) or two(path)
+
+
+def _last(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _strings(node: ast.AST | None) -> list[str]:
+    every = ast.walk(node) if node is not None else ()
+    return [n.value for n in every if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+def _section(text: str, name: str) -> str:
+    """Give what stands under a head in brackets."""
+    found = re.search(rf"^\[{re.escape(name)}\][^\n]*\n(.*?)(?=^\[|\Z)", text, re.M | re.S)
+    return found[1] if found else ""
+
+
+def _words(body: str, key: str) -> list[str]:
+    """Give the words of a setting, be it a list of TOML or lines of an ini file."""
+    found = re.search(
+        rf"^{re.escape(key)}\s*=\s*(\[[^\]]*\]|[^\n]*(?:\n[ \t]+[^\n]*)*)", body, re.M
+    )
+    return re.findall(r"[\w./*?:-]+", found[1]) if found else []
+
+
+def _line(text: str, word: str) -> int:
+    return text.count("\n", 0, max(text.find(word), 0)) + 1

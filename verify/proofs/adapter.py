@@ -1,0 +1,94 @@
+"""The first kernel's certificate in the words of the second: goes when the second is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from verify import certificate as first
+from verify.kernel.verdict import (
+    BREAKS,
+    EXPLAINED,
+    KINDS,
+    NOT_READ,
+    OBSERVED,
+    OPEN,
+    TEXT,
+    Certificate,
+    Finding,
+    Moved,
+    Place,
+)
+
+# Kinds of residuals in which a program would notice no difference. All others may be one.
+_TEXT = frozenset({"added", "changed", "removed", "copied", "comment", "import", "link", "data"})
+_NEAR = 12  # lines between the two sides of one change
+_DERIVED = "it follows from the move"
+
+
+def certify(base: first.Files, target: first.Files, rest: first.Rest | None = None) -> Certificate:
+    """Judge by the first kernel."""
+    return adapted(first.certify(base, target, rest))
+
+
+def adapted(old: first.Certificate) -> Certificate:
+    """Give the same certificate in kinds of findings; places are kept."""
+    order = list(KINDS)
+    found = sorted(_findings(old), key=lambda finding: order.index(finding.kind))
+    return Certificate(
+        tuple(found),
+        moved=tuple(map(_moved, old.moved)),
+        copies=tuple(map(_moved, old.copies)),
+        relocated=old.relocated,
+        other_files=tuple(item.path for item in old.observables if item.kind == "file"),
+        relaid=old.relaid,
+    )
+
+
+def _findings(old: first.Certificate) -> Iterator[Finding]:
+    for unknown in old.unknowns:
+        # What does not parse is told alone, without the search that finds the others.
+        unread = unknown.why.endswith((" (base)", " (target)"))
+        why = unknown.why.rpartition(" (")[0] if unread else unknown.why
+        side = "base" if unknown.why.endswith(" (base)") else "target"
+        place = Place(unknown.path, unknown.line, side)
+        yield Finding(NOT_READ if unread else OPEN, "", why, (place,), unknown.needs)
+    for group in _grouped(old.residuals):
+        last = group[-1]
+        kind = TEXT if last.kind in _TEXT else BREAKS
+        whole = not any(item.text or item.lines for item in group)
+        places = tuple(Place(r.path, r.line, r.side, r.lines) for r in group)
+        why = "this statement was edited" if last.kind == "changed" else last.why
+        yield Finding(kind, last.path if whole else "", why, places)
+    for item in old.derived:
+        place = Place(item.destination, item.destination_line)
+        yield Finding(EXPLAINED, item.symbol, _DERIVED, (place,))
+    for seen in old.observables:
+        yield Finding(OBSERVED, "", seen.what, (Place(seen.path, seen.line),))
+
+
+def _grouped(residuals: tuple[first.Residual, ...]) -> Iterator[tuple[first.Residual, ...]]:
+    """Put the two sides of one changed statement together, base first."""
+    waiting = list(residuals)
+    while waiting:
+        one = waiting.pop(0)
+        twin = waiting[0] if waiting else one
+        if (
+            {one.side, twin.side} == {"base", "target"}
+            and one.kind == twin.kind == "changed"
+            and one.path == twin.path
+            and twin.line - one.line <= _NEAR
+        ):
+            waiting.pop(0)
+            yield (one, twin) if one.side == "base" else (twin, one)
+        else:
+            yield (one,)
+
+
+def _moved(item: first.Moved) -> Moved:
+    return Moved(
+        item.symbol,
+        item.source,
+        item.source_line,
+        item.destination,
+        item.destination_line,
+    )

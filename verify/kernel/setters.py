@@ -44,7 +44,7 @@ class Setters:
                         if module in self._used(paths)
                     )
                     if reached:
-                        why = f"this sets a name of what it is given, which may be {reached[0]}"
+                        why = "this may set it on a module that it is given, and its readers moved"
                         self.both.found.say(OPEN, reached[0], why, Place(path, line))
 
     def _written(self, path: str) -> Iterator[tuple[str, int]]:

@@ -246,7 +246,8 @@ def search_path(tree: Tree, path: str, *, script: bool) -> Sequence[str]:
     """Give the folders that Python searches when a file is what starts."""
     if script and not installed(tree, path):
         return [path.rpartition("/")[0]]
-    folders = [path.rpartition("/")[0] if script else tree.root(path)]
+    # One in a package that it uses is run by `python -m`: what lies beside it hides nothing.
+    folders = [tree.root(path)]
     for more in ("", "src", *tree.workspace):
         if more not in folders and more in tree.folders:
             folders.append(more)

@@ -226,9 +226,10 @@ class Imports(Loads):
             return name
         script = module.kind == "script"  # one in a package is run by `python -m`
         parts = (self.tree.name(module.path) if script else module.name).split(".")
-        if script and len(parts) == 1:
+        package = module.path.endswith("__init__.py") or module.kind not in ("module", "script")
+        if script and len(parts) == 1 and not package:
             raise Raised("ImportError", "a relative import in a script")
-        if module.kind in ("module", "script"):
+        if not package:
             parts = parts[:-1]
         if len(parts) < node.level:
             raise Raised("ImportError", "a relative import beyond the top")

@@ -40,6 +40,7 @@ tests     tests: which are collected, and what pytest brings to each
 traces    two runs compared: events, bindings, how they end
 tree      one tree: what modules are called, where an import leads, who reaches a change
 verdict   the kinds of findings, and the verdict that follows from them
+versions  for which Pythons a verdict holds
 whole     which modules moved whole, and what went along with them
 words     lists of words, as they are written down
 writes    writes to a module from anywhere, and whom they reach

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from verify.kernel import versions
 from verify.kernel.source import OpaqueError, Source, is_python, parse
 
 _IMPORT = re.compile(
@@ -101,6 +102,11 @@ class Tree:
     def python(self) -> list[str]:
         """List the files that are Python by their name or first line."""
         return [path for path, data in self.files.items() if is_python(path, data)]
+
+    @cached_property
+    def defers(self) -> bool:
+        """Tell whether annotations wait here until somebody asks for them."""
+        return versions.defers(versions.required(self.files))
 
     @cached_property
     def roots(self) -> frozenset[str]:
@@ -320,10 +326,24 @@ def reaching(tree: Tree, changed: Iterable[str]) -> set[str]:
     return found
 
 
+def installed(tree: Tree, path: str) -> bool:
+    """Tell whether a script uses packages of the tree that do not lie beside it."""
+    text = tree.text(path) if path in tree.files else ""
+    folder = path.rpartition("/")[0]
+    for match in _IMPORT.finditer(text):
+        source, _, modules = match.groups()
+        for name in [source] if modules is None else _NAME.findall(modules):
+            top = name.partition(".")[0]  # nothing of a relative one
+            if not top or (tree.find(top, ["", "src"]) and not tree.find(top, [folder])):
+                return True
+    return False
+
+
 def search_path(tree: Tree, path: str, *, script: bool) -> Sequence[str]:
     """Give the folders that Python searches when a file is what starts."""
-    if script:
+    if script and not installed(tree, path):
         return [path.rpartition("/")[0]]
+    # One in a package that it uses is run by `python -m`: what lies beside it hides nothing.
     folders = [tree.root(path)]
     for more in ("", "src", *tree.workspace):
         if more not in folders and more in tree.folders:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from verify.kernel.both import Both
 from verify.kernel.entries import Entry
-from verify.kernel.machine.units import OUTSIDE, Death, Event, Unit
+from verify.kernel.machine.units import FILL, OUTSIDE, Death, Event, Unit
 from verify.kernel.machine.values import Module, ModuleValue, key
 from verify.kernel.runs import DONE, LIMIT, RAISED, Run
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OPEN, TARGET, Place
@@ -108,6 +108,16 @@ class Comparison:
             self._say(BREAKS, f"{_shown(event)} {now}", Place(event.path, event.line, side))
             return
         self._outside(_imported(one), _imported(two))
+        self._fills(_filled(one), _filled(two))
+
+    def _fills(
+        self, ours: dict[Hashable, list[Event]], theirs: dict[Hashable, list[Event]]
+    ) -> None:
+        """Compare how modules fill what they have made themselves."""
+        for made in ours.keys() & theirs.keys():
+            first, second = ours[made], theirs[made]
+            if [event.what for event in first] != [event.what for event in second]:
+                self._differs(first[0], second[0])
 
     def _differs(self, one: Event, two: Event) -> None:
         places = Place(one.path, one.line, BASE), Place(two.path, two.line)
@@ -204,6 +214,15 @@ def _acting(trace: Iterable[Event]) -> list[Event]:
     return [event for event in trace if event.acts]
 
 
+def _filled(trace: Iterable[Event]) -> dict[Hashable, list[Event]]:
+    """List how each object is filled by the module that makes it."""
+    found: dict[Hashable, list[Event]] = {}
+    for event in trace:
+        if event.what[0] == FILL:
+            found.setdefault(event.what[1], []).append(event)
+    return found
+
+
 def _imported(trace: Iterable[Event]) -> list[list[str]]:
     """List the outside imports, those between two events together."""
     found: list[list[str]] = [[]]
@@ -234,7 +253,7 @@ def _shown(event: Event) -> str:
         return f"{_subject(about)} is called"
     if kind in ("write", "write outside"):
         return f"{_subject(about)} is set"
-    if kind == "change":
+    if kind in ("change", FILL):
         return "an object changes"
     if kind == "class":
         return "a class is made whose base acts"

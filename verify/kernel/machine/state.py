@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from verify.kernel.machine.units import LOAD, OUTSIDE, Death, Event, Frame, Logged
+from verify.kernel.machine.units import FILL, LOAD, OUTSIDE, Death, Event, Frame, Logged
 from verify.kernel.machine.values import (
     UNBOUND,
     Choice,
@@ -258,7 +258,7 @@ class State:
         loads = (event for path in done for event in path.trace if event.what[0] == LOAD)
         self.trace += dict.fromkeys(loads)
         self.trace += [event for event in done[0].trace if event.what[0] == OUTSIDE]
-        acting = [[event for event in path.trace if event.acts] for path in done]
+        acting = [[e for e in path.trace if e.acts or e.what[0] == FILL] for path in done]
         traces = [tuple(event.what for event in events) for events in acting]
         if all(trace == traces[0] for trace in traces):
             self.trace += acting[0]

@@ -271,6 +271,8 @@ class Judge:
         elif one.acts != two.acts:
             place = Place(made.scope.module.path, made.node.lineno)
             self.both.found.say(BREAKS, title, "what it does when called differs", place)
+        else:
+            self.observed.body(title, one.events, two.events)
 
     def _references(
         self, name: Made, first: Resolved, second: Resolved, b: Function | Class

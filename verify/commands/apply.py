@@ -18,8 +18,10 @@ from verify.report.escape import visible
 from verify.report.report import Report, counted
 
 if TYPE_CHECKING:
+    from transforms.reading.model import Plan
     from transforms.result.changes import ChangeSet
     from transforms.tree import Tree
+    from verify.reports.apply import Applied
 
 HELP = """Make the move that PLAN describes.
 
@@ -59,6 +61,7 @@ class Request:
     at: str | None
     mode: str
     formatters: str | None
+    certify: bool = True
 
 
 @reporting
@@ -81,6 +84,9 @@ def apply(
             "--formatters", help="The repository's own, or none; as the plan says by default."
         ),
     ] = None,
+    no_certify: Annotated[
+        bool, typer.Option("--no-certify", help="Do not judge the result; it cannot be written.")
+    ] = False,
     *,
     shown: Output,
 ) -> None:
@@ -91,7 +97,12 @@ def apply(
         at=at,
         mode=_mode(context, diff=diff, check=check, write=write),
         formatters=formatters.value if formatters else None,
+        certify=not no_certify,
     )
+    if write and no_certify:
+        raise UsageError(
+            "--write writes what was judged, and --no-certify judges nothing: give one.", context
+        )
     if write and at is not None:
         raise UsageError(
             "--write changes the working tree and --at names a commit: give one of them.", context
@@ -118,6 +129,7 @@ def _run(request: Request, shown: Output) -> Report | None:
     from transforms.reading.load import load_plan
     from transforms.tree import open_tree
     from verify.reports.apply import Applied, applied
+    from verify.reports.gated import gate_line
 
     if request.at is None:
         _recover(request.repo)  # first of all: the plan may be among the files
@@ -136,14 +148,31 @@ def _run(request: Request, shown: Output) -> Report | None:
         mode=request.mode,
         outcome=outcome,
     )
+    done = _judged(done, plan, tree) if request.certify else replace(done, unjudged=True)
     report = applied(done)
     if request.mode == "write":
-        return _write(tree, outcome.changes, report)
+        return report if done.stopped else _write(tree, outcome.changes, report)
     if request.mode != "diff":
         return report
     console.print_diff(outcome.changes.diff(), sys.stdout)
+    if done.gate is not None:
+        console.print_text(f"{visible(gate_line(done.gate))}\n", sys.stderr)
     shown.write(report)
     return None
+
+
+def _judged(done: Applied, plan: Plan, tree: Tree) -> Applied:
+    """Judge what is about to be written, where that is on."""
+    from verify.proofs import certify
+    from verify.proofs.gate import gate
+    from verify.reports.gated import gate_texts
+
+    if not certify.GATES:
+        return done
+    with console.progress("judging"):
+        found = gate(plan, tree, done.outcome)
+        texts = gate_texts(found, tree, done.outcome.changes)
+    return replace(done, gate=found, texts=texts)
 
 
 def _recover(repo: Path) -> None:

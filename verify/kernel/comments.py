@@ -26,6 +26,9 @@ class Comments:
         self.ours = {source.path: source for source in both.sources(both.base)}
         self.theirs = {source.path: source for source in both.sources(both.target)}
         self._spelled = Spelled(both)
+        # New files of the move: those that received something, and packages.
+        self.received = {target[0] for target in both.pairing.base_of}
+        self.received |= {path for path in self.theirs if path.endswith("/__init__.py")}
         self._pairs: dict[tuple[str, str], tuple[_Numbered, _Numbered]] = {}
         for source in (*self.ours.values(), *self.theirs.values()):
             _ = source.free  # deals the comments out
@@ -98,7 +101,7 @@ class Comments:
 
     def _header(self, source: Source, comment: Comment) -> bool:
         """Tell whether a comment stands at the head of a new file."""
-        if source.path in self.ours:
+        if source.path in self.ours or source.path not in self.received:
             return False
         first = next((s.first for s in source.statements if not s.imports_only), 1 << 30)
         return comment.line < first

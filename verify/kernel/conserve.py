@@ -10,7 +10,7 @@ from verify.kernel.both import Both
 from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.tree import Tree
-from verify.kernel.verdict import BREAKS, EXPLAINED, TEXT, Moved
+from verify.kernel.verdict import BREAKS, EXPLAINED, OBSERVED, TEXT, Moved
 
 
 def check(both: Both) -> None:
@@ -27,6 +27,9 @@ def check(both: Both) -> None:
     _spelled(both)
     for base, target in both.pairing.moved():
         both.found.moved.append(_moved(both, base, target))
+        if isinstance(both.statement(both.target, target).node, DEFINITIONS):
+            why = "`__module__` of what moved here names this module, and so do pickles of it"
+            both.found.say(OBSERVED, both.name(target[0]), why, both.place(both.target, target))
     for target in sorted(both.pairing.copies):
         both.found.copies.append(_moved(both, both.pairing.base_of[target], target))
 

@@ -105,7 +105,7 @@ class Comparison:
             longer, side = (ours, BASE) if len(ours) > len(theirs) else (theirs, TARGET)
             event = longer[min(len(ours), len(theirs))]
             now = "no longer happens" if side == BASE else "happens now as well"
-            self._say(BREAKS, f"{_shown(event)} {now}", Place(event.path, event.line, side))
+            self._say(BREAKS, f"{_shown(event)}, which {now}", Place(event.path, event.line, side))
             return
         self._outside(_imported(one), _imported(two))
         self._fills(_filled(one), _filled(two))
@@ -262,7 +262,7 @@ def _shown(event: Event) -> str:
 
 def _subject(about: Hashable) -> str:
     if isinstance(about, str):
-        return about
+        return about.removeprefix("builtins.")
     if isinstance(about, tuple):
         for part in reversed(about):
             if isinstance(part, str) and part:

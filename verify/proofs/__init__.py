@@ -3,6 +3,7 @@
 adapter      the first kernel's certificate in the words of the second, until that one is asked
 certify      two commits, as the certificate kernel takes them
 definitions  which names statements define
+gate         what `repot apply` is about to write, judged
 moved_names  which files a change moved code between
 prove        replay, certificate and ancestry of one move, at the same time
 replay       a plan on its base against the target, every path and mode

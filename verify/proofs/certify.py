@@ -7,17 +7,21 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK
-from transforms.tree import GitTree
+from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK, ChangeSet
+from transforms.tree import GitTree, Tree
 from verify.history.ranges import differing, entries_at
 from verify.kernel.verdict import Certificate
 from verify.proofs.adapter import certify  # the second kernel is `verify.kernel`
 
+# Whether `repot apply` judges what it is about to write. Not while the first kernel is asked: its
+# false alarms would stop honest moves.
+GATES = False
+
 
 class SharedFiles:
-    """The regular files that two commits have in common, read from one of them as needed."""
+    """The regular files that two trees have in common, read from one of them as needed."""
 
-    def __init__(self, tree: GitTree, changed: Collection[str]) -> None:
+    def __init__(self, tree: Tree, changed: Collection[str]) -> None:
         self._tree = tree
         apart = set(changed)
         self._paths = [
@@ -74,3 +78,12 @@ def certify_commits(base: GitTree, target: GitTree) -> Certificate:
         for tree in (base, target)
     )
     return certify(before, after, SharedFiles(target, changed))
+
+
+def certify_changes(tree: Tree, changes: ChangeSet) -> Certificate:
+    """Judge what a change set makes of a tree."""
+    before, after = (
+        {path: (blob.data, blob.mode) for path, blob in side.items() if blob is not None}
+        for side in (changes.before(), changes.after())
+    )
+    return certify(before, after, SharedFiles(tree, changes))

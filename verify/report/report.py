@@ -25,7 +25,7 @@ from verify.report.marks import Mark
 SCHEMA = 1
 _MOST_LINES = 20
 _MOST_BLANK = 2
-_MOST_FOLDED = 6  # findings of a list that is folded
+MOST_FOLDED = 6  # findings of a list that is folded
 _MESSAGE = 1000  # characters at each end of a message that quotes code
 EXCERPT_WIDTH = 160  # characters of a source line that are shown; a hostile line may be megabytes
 
@@ -294,7 +294,7 @@ def to_lines(report: Report, *, timings: bool = False) -> Iterator[tuple[Piece, 
         if section.title:
             yield (_piece(section.title, Style.TITLE),)
         found = section.findings
-        most = _MOST_FOLDED if section.folded and len(found) > _MOST_FOLDED + 1 else len(found)
+        most = MOST_FOLDED if section.folded and len(found) > MOST_FOLDED + 1 else len(found)
         for finding in found[:most]:
             yield from _finding_lines(finding)
         if most < len(found):

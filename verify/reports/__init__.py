@@ -3,6 +3,7 @@
 apply     what `apply` reports
 authored  authored text, shown whole
 blame     the report of `repot blame`
+gated     the verdict on what `apply` is about to write
 certify   the report of `repot certify`
 chain     the report of `repot chain`
 infer     the report of `repot infer`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from transforms.errors import Place
@@ -18,6 +18,7 @@ from transforms.result.outcome import (
     Relocated,
     SourceChange,
 )
+from verify.proofs.gate import Gate
 from verify.report.report import (
     Finding,
     Report,
@@ -35,6 +36,8 @@ from verify.reports.authored import (
     authored_section,
     authored_words,
 )
+from verify.reports.certify import Texts
+from verify.reports.gated import NOT_JUDGED, gate_data, gate_line, gate_sections, gate_verdict
 
 # added and removed lines by path; a diff is too dear to be made twice
 Counts = Mapping[str, tuple[int, int]]
@@ -42,26 +45,43 @@ Counts = Mapping[str, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was done with an outcome: `mode` is `preview`, `check`, `diff` or `write`."""
+    """What was done with an outcome: `mode` is `preview`, `check`, `diff` or `write`.
+
+    `gate` is what was judged of it, with the lines that it speaks of; `unjudged` says that this was
+    not wanted.
+    """
 
     plan: str
     title: str
     tree: str
     mode: str
     outcome: Outcome
+    gate: Gate | None = None
+    texts: Texts = field(default_factory=dict)
+    unjudged: bool = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether what was to be written is not, by what was judged of it."""
+        return self.mode == "write" and self.gate is not None and bool(self.gate.stops)
 
 
 def applied(done: Applied) -> Report:
     """Report a plan that could be applied."""
     outcome = done.outcome
     counts = {path: change.counts() for path, change in outcome.changes.items()}
-    differs = done.mode == "check" and len(outcome.changes) > 0
+    verdict = Verdict.HOLDS
+    if done.mode == "check" and len(outcome.changes) > 0:
+        verdict = Verdict.DIFFERS
+    elif done.stopped and done.gate is not None:
+        verdict = gate_verdict(done.gate)
+    judged = tuple(gate_sections(done.gate, done.texts, done.plan)) if done.gate is not None else ()
     return Report(
         command="apply",
-        verdict=Verdict.DIFFERS if differs else Verdict.HOLDS,
+        verdict=verdict,
         headline=f"{_name(done)} on {done.tree}",
-        sections=tuple(section for section in _sections(outcome, counts) if section.findings),
-        summary=(_totals(outcome, counts), _result(done)),
+        sections=tuple(s for s in (*_sections(outcome, counts), *judged) if s.findings),
+        summary=(_totals(outcome, counts), *_judged(done), _result(done)),
         data=_data(done, counts),
         timings=tuple((phase.name, phase.seconds) for phase in outcome.phases),
     )
@@ -84,7 +104,16 @@ def _totals(outcome: Outcome, counts: Counts) -> str:
     )
 
 
+def _judged(done: Applied) -> tuple[str, ...]:
+    if done.gate is not None:
+        return (gate_line(done.gate),)
+    return (NOT_JUDGED,) if done.unjudged else ()
+
+
 def _result(done: Applied) -> str:
+    if done.stopped and done.gate is not None:
+        why = "behaviour would differ" if done.gate.breaks else "a lookup may reach what moved"
+        return f"Nothing was written: {why}. Mend it, or accept it in the plan."
     if done.mode == "write":
         return f"Written: {counted(len(done.outcome.changes), 'file')}."
     if done.mode == "check":
@@ -225,7 +254,8 @@ def _data(done: Applied, counts: Counts) -> dict[str, Any]:
         "title": done.title,
         "tree": done.tree,
         "mode": done.mode,
-        "written": done.mode == "write",
+        "written": done.mode == "write" and not done.stopped,
+        "judgement": None if done.gate is None else gate_data(done.gate, done.texts),
         **authored_data(outcome),
         "files": [_change_data(change, counts) for change in outcome.changes.values()],
         "relocated": relocated_data(outcome),

@@ -31,6 +31,7 @@ from verify.kernel.verdict import Place as Spot
 from verify.report.exhibits import Excerpt, Sides, Text
 from verify.report.marks import Mark, sided
 from verify.report.report import (
+    MOST_FOLDED,
     Finding,
     Report,
     Row,
@@ -119,7 +120,8 @@ def folded(certificate: Certificate) -> Iterator[Section]:
         reasons = Counter[str]()
         for finding in found:
             reasons[finding.why] += max(1, len(finding.places))
-        total = listed(reasons) if len(reasons) < len(found) else ""
+        is_long = len(found) > MOST_FOLDED and len(reasons) < len(found)
+        total = f"In all: {listed(reasons)}." if is_long else ""
         yield Section(TITLES[kind], shown(found), total, aside=True, folded=True)
 
 

@@ -50,7 +50,9 @@ def test_a_move_lists_what_it_moved_and_explains_its_imports() -> None:
     found = judge({"a.py": F + G}, MOVED)
     assert found.verdict == CERTIFIED, explain(found)
     assert [(m.symbol, m.source, m.destination) for m in found.moved] == [("f", "a.py", "b.py")]
-    assert {finding.kind for finding in found.findings} == {EXPLAINED}
+    assert {finding.kind for finding in found.findings} == {EXPLAINED, OBSERVED}
+    [seen] = found.of(OBSERVED)
+    assert (seen.subject, seen.places) == ("b", (Place("b.py", 1),))
 
 
 @pytest.mark.parametrize(
@@ -146,3 +148,8 @@ def test_a_link_to_what_changed_is_another_name_for_it() -> None:
     found = certify(base, {**after, "c.py": base["c.py"]})
     assert [(f.kind, f.subject) for f in found.of(OPEN)] == [(OPEN, "c.py")], explain(found)
     assert certify({"c.py": base["c.py"]}, {"c.py": base["c.py"]}).findings == ()
+
+
+def test_a_new_file_of_comments_alone_is_no_part_of_a_move() -> None:
+    found = judge({"a.py": F + G}, {**MOVED, "b.py": f"# Ours.\n\n\n{F}", "c.py": "# import a\n"})
+    assert [(f.subject, f.places[0].path) for f in found.of(TEXT)] == [("# import a", "c.py")]

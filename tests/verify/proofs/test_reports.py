@@ -82,7 +82,7 @@ def test_a_long_list_of_what_is_explained_is_folded() -> None:
     said = text(made(*found))
     assert said.count("import m") == 6
     assert "  ... 3 more, which --json, --html and --markdown list\n" in said
-    assert "  9 code here needs this import\n" in said
+    assert "  In all: 9 code here needs this import.\n" in said
 
 
 def test_programs_get_findings_and_each_place_by_itself() -> None:

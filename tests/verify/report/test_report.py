@@ -92,6 +92,7 @@ DATA: dict[str, Any] = {
     "tree": "working tree",
     "mode": "preview",
     "written": False,
+    "judgement": None,
     "authored_lines": 7,
     "authored": [
         {

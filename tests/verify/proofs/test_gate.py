@@ -1,0 +1,189 @@
+"""The gate of `repot apply`: honest moves pass, what breaks is not written until it is accepted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.verify.histories import BEFORE, PLAN
+from verify import cli, kernel
+from verify.proofs import certify
+
+ORDERS = '''\
+"""Orders, and all that grew around them."""
+
+import json
+import logging
+from decimal import Decimal
+
+logger = logging.getLogger(__name__)
+
+# The smallest amount.
+CENT = Decimal("0.01")
+
+
+class Money:
+    def __init__(self, amount):
+        self.amount = Decimal(amount).quantize(CENT)
+
+
+def parse(text):
+    logger.debug("parsing %s", text)
+    return json.loads(text)
+
+
+class Order:
+    def __init__(self, text):
+        self.total = Money(parse(text)["total"])
+'''
+SHOP = {
+    "shop/__init__.py": "",
+    "shop/orders.py": ORDERS,
+    "shop/api.py": (
+        "from shop.orders import Money, Order\n\n\n"
+        "def total(text):\n    return Order(text).total or Money(0)\n"
+    ),
+}
+LAZY = {
+    "a lazy function": (
+        "def __getattr__(name):\n    if name == 'Order':\n        from shop.orders import Order\n\n"
+        "        return Order\n    raise AttributeError(name)\n"
+    ),
+    "a lazy table": (
+        "import importlib\n\n_LAZY = {'Order': 'shop.orders', 'Money': 'shop.orders'}\n\n\n"
+        "def __getattr__(name):\n    if name in _LAZY:\n"
+        "        return getattr(importlib.import_module(_LAZY[name]), name)\n"
+        "    raise AttributeError(name)\n"
+    ),
+    "nothing lazy": "",
+}
+SHORT = (
+    'format = 1\nformatters = "none"\n\n[[source]]\nmodule = "shop.orders"\n\n'
+    '[[destination]]\nmodule = "shop.money"\nsymbols = ["CENT", "Money"]\n'
+)
+LONG = (
+    f'{SHORT}\n[[destination]]\nmodule = "shop.parsing"\nsymbols = ["parse"]\ncopy = ["logger"]\n'
+)
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate is on, and the second kernel behind it."""
+    monkeypatch.setattr(certify, "GATES", True)
+    monkeypatch.setattr(certify, "certify", kernel.certify)
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(files: Mapping[str, str], plan: str, *options: str) -> tuple[int, str, str]:
+        for path, text in files.items():
+            (tmp_path / "repo" / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "repo" / path).write_text(text, encoding="utf-8")
+        (tmp_path / "plan.toml").write_text(plan, encoding="utf-8")
+        given = ["apply", str(tmp_path / "plan.toml"), "--repo", str(tmp_path / "repo"), *options]
+        code = cli.run(given)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+@pytest.mark.parametrize("plan", [SHORT, LONG], ids=["the short plan", "the long plan"])
+@pytest.mark.parametrize("lazy", LAZY.values(), ids=LAZY)
+def test_the_examples_of_the_pages_pass(run: Run, tmp_path: Path, plan: str, lazy: str) -> None:
+    code, out, err = run({**SHOP, "shop/__init__.py": lazy}, plan, "--write")
+    assert (code, err) == (0, ""), out + err
+    assert "Verdict: CERTIFIED" in out
+    assert (tmp_path / "repo/shop/money.py").is_file()
+
+
+BREAKS = {
+    **BEFORE,
+    "till.py": "import shop.orders\n\nprint(sorted(vars(shop.orders)))\nprint(shop.orders.pay())\n",
+    "shop/orders.py": f"{BEFORE['shop/orders.py']}\n\nKNOWN = [name for name in globals()]\n",
+}
+
+
+def test_what_may_break_is_shown_and_not_written(run: Run, tmp_path: Path) -> None:
+    code, out, err = run(BREAKS, PLAN, "--write")
+    assert code in (1, 2)
+    assert "Nothing was written: " in out + err
+    assert "[[accept]]" in out + err
+    assert not (tmp_path / "repo/shop/money.py").exists()
+
+
+def test_the_lines_to_paste_let_it_pass(run: Run, tmp_path: Path) -> None:
+    _, _, _ = run(BREAKS, PLAN, "--write", "--json", str(tmp_path / "report.json"))
+    data: dict[str, Any] = json.loads((tmp_path / "report.json").read_text())
+    assert not data["written"]
+    pasted = "\n\n".join(data["judgement"]["paste"]).replace("...", "The list is printed alone.")
+    code, out, err = run(BREAKS, f"{PLAN}\n{pasted}\n", "--write")
+    assert code == 0, out + err
+    accepted = len(data["judgement"]["paste"])
+    noun = "accepted finding" + ("s" if accepted > 1 else "")
+    assert f"0 authored lines, {accepted} {noun}." in out
+    assert " accepted by the plan." in out
+    assert (tmp_path / "repo/shop/money.py").is_file()
+
+
+def test_other_modes_show_the_verdict_and_keep_their_exit_codes(run: Run) -> None:
+    code, out, _ = run(BREAKS, PLAN)
+    assert (code, "to accept or to mend." in out) == (0, True)
+    code, out, _ = run(BREAKS, PLAN, "--check")
+    assert (code, "to accept or to mend." in out) == (1, True)
+    code, out, err = run(BREAKS, PLAN, "--diff")
+    assert (code, err.startswith("Verdict: ")) == (0, True)
+    assert "Verdict" not in out
+
+
+def test_authored_lines_are_accepted_by_standing_there_and_counted(
+    run: Run, tmp_path: Path
+) -> None:
+    edit = (
+        '\n[[author]]\nfile = "till.py"\nold = "print(Money, pay)"\nnew = "print(Money, pay, 2)"\n'
+    )
+    code, out, err = run(BEFORE, PLAN + edit, "--write")
+    assert code == 0, out + err
+    assert "1 in authored lines or listed copies" in out
+    assert (tmp_path / "repo/till.py").read_text().endswith("print(Money, pay, 2)\n")
+
+
+def test_what_authored_lines_break_elsewhere_is_not_accepted(run: Run) -> None:
+    edit = '\n[[author]]\nfile = "shop/orders.py"\nold = "def pay():"\nnew = "def paid():"\n'
+    code, out, err = run(BEFORE, PLAN + edit, "--write")
+    assert code == 1, out + err
+    assert "Nothing was written: behaviour would differ." in out
+
+
+def test_text_never_stops(run: Run) -> None:
+    edit = (
+        '\n[[author]]\nfile = "shop/money.py"\nold = "import decimal"\n'
+        'new = "# Amounts.\\nimport decimal"\n'
+    )
+    code, out, err = run(BEFORE, PLAN + edit, "--write")
+    assert code == 0, out + err
+
+
+def test_what_nothing_needs_is_refused(run: Run) -> None:
+    table = '\n[[accept]]\nkind = "breaks"\nmodule = "shop.money"\nreason = "Why not."\n'
+    code, _, err = run(BEFORE, PLAN + table, "--write")
+    assert (code, "refused (accept-unneeded)" in err) == (2, True)
+
+
+def test_what_is_not_judged_cannot_be_written(run: Run) -> None:
+    code, out, _ = run(BEFORE, PLAN, "--no-certify")
+    assert (code, "Not judged (--no-certify), so nothing can be written." in out) == (0, True)
+    code, _, err = run(BEFORE, PLAN, "--no-certify", "--write")
+    assert (code, "--no-certify judges nothing" in err) == (2, True)
+
+
+def test_while_it_is_off_nothing_is_judged(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certify, "GATES", False)
+    code, out, _ = run(BREAKS, PLAN, "--write")
+    assert (code, "Verdict" in out) == (0, False)

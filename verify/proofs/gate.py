@@ -1,0 +1,104 @@
+"""The gate of `repot apply`: what it is about to write is judged, and what breaks stops it.
+
+What lies in the plan's own authored lines, or is a copy that the plan lists, is accepted by
+standing there; what these lines break elsewhere is not. All else has to be accepted by the plan, by
+kind, module and symbol. This changes what is written, never a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from transforms.reading.accepts import Accepts, pasted
+from transforms.reading.model import OF_THE_VERDICT, Plan
+from transforms.result.changes import Blob
+from transforms.result.outcome import Outcome
+from transforms.tree import Tree
+from transforms.tree.names import Names
+from verify.kernel.verdict import BREAKS, NOT_READ, OPEN, TARGET, Certificate, Finding, Place
+from verify.proofs.certify import certify_changes
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What was judged, and what of it stops a move from being written.
+
+    `standing` lies in authored lines or is a listed copy, `accepted` is accepted by the plan;
+    `paste` are the tables that would accept what is in `stops`.
+    """
+
+    certificate: Certificate
+    standing: tuple[Finding, ...]
+    accepted: tuple[Finding, ...]
+    stops: tuple[Finding, ...]
+    paste: tuple[str, ...]
+
+    @property
+    def breaks(self) -> bool:
+        """Tell whether behaviour would differ, which is worse than what cannot be told."""
+        return any(finding.kind == BREAKS for finding in self.stops)
+
+
+def gate(plan: Plan, tree: Tree, outcome: Outcome) -> Gate:
+    """Judge what a plan gives. Raises `Refusal` for an [[accept]] that nothing needs."""
+    certificate = certify_changes(tree, outcome.changes)
+    accepts, names = Accepts(plan), Names(tree, plan.roots)
+    own = _Own(outcome)
+    standing: list[Finding] = []
+    accepted: list[Finding] = []
+    stops: list[Finding] = []
+    paste: dict[str, None] = {}
+    for finding in certificate.of(NOT_READ, BREAKS, OPEN):
+        modules, symbol = _named(finding, names)
+        if own.has(finding):
+            standing.append(finding)
+        elif modules and accepts.covers(finding.kind, modules, symbol):
+            accepted.append(finding)
+        else:
+            stops.append(finding)
+            if modules and finding.kind in OF_THE_VERDICT:
+                paste[pasted(finding.kind, modules[0], symbol)] = None
+    accepts.refuse_unneeded(OF_THE_VERDICT)
+    return Gate(certificate, tuple(standing), tuple(accepted), tuple(stops), tuple(paste))
+
+
+def _named(finding: Finding, names: Names) -> tuple[list[str], str]:
+    """Give the modules that a finding may be accepted by, and the symbol."""
+    paths = list(dict.fromkeys([finding.place.path, *(place.path for place in finding.places)]))
+    modules = [names.dotted(path) for path in paths if path.endswith(".py")]
+    modules += [path for path in paths if path]
+    symbol = finding.subject.partition(" and ")[0].partition(", ")[0]
+    return modules, "" if symbol in modules else symbol
+
+
+class _Own:
+    """The lines that a plan brings or takes away literally, and the copies that it lists."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._changes = outcome.changes
+        self._copies = {(item.path, name) for item in outcome.destinations for name in item.copied}
+        self._lines: dict[tuple[str, bool], set[str]] = {}
+        for item in outcome.authored:
+            for is_new, rows in ((True, item.added), (False, item.removed)):
+                known = self._lines.setdefault((item.path, is_new), {""})
+                known.update(row.strip() for row in rows)
+
+    def has(self, finding: Finding) -> bool:
+        """Tell whether a finding lies in these lines and copies, with all its places."""
+        return bool(finding.places) and all(
+            (place.path, finding.subject) in self._copies
+            or set(self._text(place)) <= self._lines.get((place.path, place.side == TARGET), set())
+            for place in finding.places
+        )
+
+    def _text(self, place: Place) -> Iterator[str]:
+        change = self._changes.get(place.path)
+        blob = None if change is None else change.after if place.side == TARGET else change.before
+        rows = _rows(blob)
+        for number in place.lines or (place.line,):
+            yield rows[number - 1].strip() if 0 < number <= len(rows) else "\0"
+
+
+def _rows(blob: Blob | None) -> list[str]:
+    return blob.data.decode("utf-8", "backslashreplace").splitlines() if blob else []

@@ -263,6 +263,9 @@ class State:
         if all(trace == traces[0] for trace in traces):
             self.trace += acting[0]
             return
+        if all(event.what[0] == FILL for events in acting for event in events):
+            self._join_fills(done, acting)
+            return
         if any(id(event) in self.frame.taken for events in acting for event in events):
             self.stain()  # what a unit below does is no longer told apart
         told = frozenset(
@@ -272,6 +275,18 @@ class State:
         )
         first = next(events[0] for events in acting if events)
         self.trace.append(Event(("paths", told), first.path, first.line))
+
+    def _join_fills(self, done: list[_Path], acting: list[list[Event]]) -> None:
+        """Join what only fills objects that the module has made: each is told by itself."""
+        for made in dict.fromkeys(event.what[1] for events in acting for event in events):
+            own = [[event for event in events if event.what[1] == made] for events in acting]
+            told = frozenset(
+                (frozenset(path.answers.items()), tuple(event.what for event in events))
+                for path, events in zip(done, own, strict=True)
+                if events
+            )
+            first = next(events[0] for events in own if events)
+            self.trace.append(Event((FILL, made, ("paths", told)), first.path, first.line))
 
     def _merged(self, values: list[Any], answers: list[Answers]) -> Any:
         first = values[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
+from verify.kernel import effects
 from verify.kernel.both import Both
 from verify.kernel.entries import Entry
 from verify.kernel.machine.units import FILL, OUTSIDE, Death, Event, Unit
@@ -21,6 +22,15 @@ READ_BY_TOOLS = words(
 )
 
 
+# Values that are the tree's own, or plain.
+_OF_THE_TREE = words(
+    """function class definition object instance module own str bytes int float complex bool
+    NoneType ellipsis"""
+)
+# Built-in functions that do nothing but what their arguments do.
+_WITHIN = {*effects.PLAIN, "setattr", "getattr", "delattr", "hasattr"}
+
+
 @dataclass
 class Gains:
     """What modules lost and gained, over all entries."""
@@ -29,6 +39,7 @@ class Gains:
     gained: dict[str, set[str]] = field(default_factory=dict)
     compared: set[tuple[int, int]] = field(default_factory=set)  # units, one of either side
     said: set[Hashable] = field(default_factory=set)
+    crossing: set[str] = field(default_factory=set)  # outside modules, imported past an event
 
     def apart(self) -> set[str]:
         """Name the modules that have other names than before."""
@@ -131,8 +142,10 @@ class Comparison:
         shared = set(first) & set(second)
         for name in dict.fromkeys([*first, *second]):
             if name in shared and _index(ours, name) != _index(theirs, name):
-                why = f"{name} is imported on the other side of something that acts"
-                self._say(BREAKS, why, Place(self.entry.target, 1))
+                why = "it is imported on the other side of something that acts outside of the tree"
+                if name not in self.gains.crossing:
+                    self.gains.crossing.add(name)
+                    self.both.found.say(BREAKS, name, why, Place(self.entry.target, 1))
         kept = [name for name in first if name in shared]
         if kept != [name for name in second if name in shared]:
             self.both.found.say(
@@ -224,14 +237,32 @@ def _filled(trace: Iterable[Event]) -> dict[Hashable, list[Event]]:
 
 
 def _imported(trace: Iterable[Event]) -> list[list[str]]:
-    """List the outside imports, those between two events together."""
+    """List the outside imports, those between two events that reach the outside together.
+
+    What acts on objects of the tree alone does nothing that an outside module could see.
+    """
     found: list[list[str]] = [[]]
     for event in trace:
         if event.what[0] == OUTSIDE:
             found[-1].append(str(event.what[1]))
-        elif event.acts:
+        elif event.acts and _reaches_outside(event.what):
             found.append([])
     return found
+
+
+def _reaches_outside(what: Hashable) -> bool:
+    """Tell whether an event calls, changes or is handed anything from outside the tree."""
+    if isinstance(what, str):
+        name = what.removeprefix("builtins.")
+        return "." in what and name.partition(".")[0] not in _WITHIN and not what.startswith(".")
+    if not isinstance(what, (tuple, frozenset)):
+        return False
+    if isinstance(what, frozenset) or not what:
+        return any(map(_reaches_outside, what))
+    if what[0] in _OF_THE_TREE:
+        return False
+    held = what[2:] if what[0] in ("list", "tuple", "set", "dict") else what
+    return any(map(_reaches_outside, held))
 
 
 def _flat(groups: list[list[str]]) -> list[str]:

@@ -10,6 +10,7 @@ from verify.kernel import effects
 from verify.kernel.machine.frames import ASKED, Frames
 from verify.kernel.machine.imports import home
 from verify.kernel.machine.state import Raised
+from verify.kernel.machine.units import FILL
 from verify.kernel.machine.values import (
     MOST_DEPTH,
     UNBOUND,
@@ -259,9 +260,18 @@ class Objects(Frames):
         """Note that an object changes, unless the same statement made it."""
         self.touch(owner)
         made = made_by(owner)
-        if made[0] != self.site:
+        if made[0] == self.site:
+            return
+        if isinstance(owner, Collection) and self._fills(made[0]):
+            self.event(FILL, identity(owner), *how)
+        else:
             self.event("change", identity(owner), *how)
             self.changes[identity(owner)].add(self.site)
+
+    def _fills(self, made: object) -> bool:
+        """Tell whether a module that is loading made something itself, and nobody came between."""
+        known = self.site in self.tops and not self.probing
+        return known and self.tops.get(made) == self.imported
 
     def observe_object(self, value: Value) -> None:
         """Note that a statement reads what an object of another holds."""

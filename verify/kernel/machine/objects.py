@@ -12,7 +12,6 @@ from verify.kernel.machine.imports import home
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.units import FILL
 from verify.kernel.machine.values import (
-    MOST_DEPTH,
     UNBOUND,
     Bound,
     Class,
@@ -313,6 +312,7 @@ _OPERATORS = frozenset(
     for kind in base.__subclasses__()
 )
 _PLAIN_ITSELF = words("str int float bool bytes NoneType text format") | {"own name"}
+_DEEPEST = 60  # parts of a value within each other
 _ONE_OF = frozenset({"unknown", "iterate", "either", "not"})
 
 
@@ -321,7 +321,7 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
 
     It can then be no object of the tree, and no operation on it calls code of the tree.
     """
-    if not isinstance(how, tuple) or not how or depth > MOST_DEPTH:
+    if not isinstance(how, tuple) or not how or depth > _DEEPEST:
         return False
     head, inner = how[0], how[1:]
     if head in _PLAIN_ITSELF:

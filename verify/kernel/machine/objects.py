@@ -332,7 +332,7 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
         return all(_all_plain(part, depth) for part in inner[1:])
     if head == "method" and len(inner) == 3:
         return is_plain(inner[0], depth + 1) and _all_plain(inner[2], depth)
-    called = inner[0] if head == "product" and len(inner) == 2 else head
+    called = inner[0] if head == "product" else head
     known = called in effects.PURE or str(called).removeprefix("builtins.") in effects.PLAIN
     return known and all(_all_plain(part, depth) for part in inner if part is not called)
 

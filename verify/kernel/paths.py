@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from verify.kernel.both import Both
 from verify.kernel.flow import Flow, Part, last
 from verify.kernel.needs import every
+from verify.kernel.settings import is_settings
 from verify.kernel.source import OpaqueError
 from verify.kernel.verdict import ASSUMED, BREAKS, OPEN, Place
 from verify.kernel.words import words
@@ -32,8 +33,7 @@ _BY_NAME = (b'"-m"', b"'-m'", b"run_module")
 _QUOTED = re.compile(rb"""([\w-]+\.py)["']""")
 _SAID = re.compile(r"([\w./-]+\.py)\b")
 _STARTED = re.compile(r"\bpython[\d.]*\s(?:-\w+\s+)*-m\s+([\w.]+)")
-_RUNS = ("Makefile", "Dockerfile", "Procfile", "tox.ini")
-_RUNS_TOO = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini")
+_RUNS = ("Makefile", "Dockerfile", "Procfile", ".sh", ".bash", ".yml", ".yaml")
 LONELY = 3  # parts of a call without arguments
 _Wanted = dict[str, list[str]]  # paths by the names of their files
 TOP = "the top of the tree"
@@ -50,7 +50,7 @@ def check(both: Both, gone: list[str], come: list[str]) -> None:
         if path.endswith(".py"):
             read.file(path)
             listed.file(path)
-        elif path.rpartition("/")[2] in _RUNS or path.endswith(_RUNS_TOO):
+        elif path.endswith(_RUNS) or is_settings(path):
             _named(both, path, named)
 
 

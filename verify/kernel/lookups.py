@@ -45,7 +45,8 @@ class Lookups:
                 self.both.found.say(OPEN, whose or paths.TOP, paths.LISTED, place)
             elif reached:
                 why = f"it {_says(what)}, and can reach {', '.join(reached[:3])}"
-                self.both.found.say(OPEN, whose or reached[0], why, place)
+                named = whose if whose.strip("*.") else reached[0]
+                self.both.found.say(OPEN, named, why, place)
             elif what.startswith(("asks", "imports")):
                 apart = sorted(self.gains.apart())
                 if apart:
@@ -95,6 +96,8 @@ class Lookups:
     def _spelled(self, name: str, path: str) -> bool:
         """Tell whether a text beside a lookup is a module's name, or one of who imports that."""
         tree = self.both.base
+        if name.rpartition(".")[2] == "__main__":
+            return False
         if path not in self._users:
             self._users[path] = [p for p in tree.python() if path in tree.imports(p)]
         quoted = f'"{name}"'.encode(), f"'{name}'".encode()

@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from verify.kernel.both import Both
 from verify.kernel.flow import Flow, Part, last
 from verify.kernel.needs import every
+from verify.kernel.settings import is_settings
 from verify.kernel.source import OpaqueError
 from verify.kernel.verdict import ASSUMED, BREAKS, OPEN, Place
 from verify.kernel.words import words
@@ -28,12 +29,11 @@ _RECURSIVE = words("walk_packages walk rglob")
 _LOADING = re.compile(
     rb"import_module|__import__|spec_from_file|load_module|find_module|\bexec\b|run_path|import_string"
 )
-_BY_NAME = (b'"-m"', b"'-m'", b"run_module", b".__file__")
+_BY_NAME = (b'"-m"', b"'-m'", b"run_module")
 _QUOTED = re.compile(rb"""([\w-]+\.py)["']""")
 _SAID = re.compile(r"([\w./-]+\.py)\b")
 _STARTED = re.compile(r"\bpython[\d.]*\s(?:-\w+\s+)*-m\s+([\w.]+)")
-_RUNS = ("Makefile", "Dockerfile", "Procfile", "tox.ini")
-_RUNS_TOO = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini")
+_RUNS = ("Makefile", "Dockerfile", "Procfile", ".sh", ".bash", ".yml", ".yaml")
 LONELY = 3  # parts of a call without arguments
 _Wanted = dict[str, list[str]]  # paths by the names of their files
 TOP = "the top of the tree"
@@ -50,7 +50,7 @@ def check(both: Both, gone: list[str], come: list[str]) -> None:
         if path.endswith(".py"):
             read.file(path)
             listed.file(path)
-        elif path.rpartition("/")[2] in _RUNS or path.endswith(_RUNS_TOO):
+        elif path.endswith(_RUNS) or is_settings(path):
             _named(both, path, named)
 
 
@@ -104,14 +104,16 @@ class _Read:
         for one in (path for paths in self.wanted.values() for path in paths):
             whole = both.base.name(one)
             self.modules.update({whole: one, whole.removesuffix(".__main__"): one})
-        self.stems = {name.rpartition(".")[2].encode() for name in self.modules}
+        self.full = {name.encode() for name in self.modules}
+        self.stems = {name.rpartition(".")[2].encode() + b".__file__" for name in self.modules}
 
     def file(self, path: str) -> None:
         """Look at one file."""
         data = self.both.base.files[path]
         quoted = b'.py"' in data or b".py'" in data
         by_path = quoted and not self.names.isdisjoint(_QUOTED.findall(data))
-        by_name = any(word in data for word in _BY_NAME) and any(s in data for s in self.stems)
+        started = any(word in data for word in _BY_NAME) and any(n in data for n in self.full)
+        by_name = started or (b".__file__" in data and any(s in data for s in self.stems))
         flow = _flow(self.both, path) if by_path or by_name else None
         for call, within in flow.calls if flow is not None else ():
             if flow is not None and self._reads(call, path):

@@ -115,8 +115,9 @@ class Comparison:
         if len(ours) != len(theirs):
             longer, side = (ours, BASE) if len(ours) > len(theirs) else (theirs, TARGET)
             event = longer[min(len(ours), len(theirs))]
-            now = "no longer happens" if side == BASE else "happens now as well"
-            self._say(BREAKS, f"{_shown(event)}, which {now}", Place(event.path, event.line, side))
+            now = "no longer" if side == BASE else "now also"
+            place = Place(event.path, event.line, side)
+            self._say(BREAKS, f"importing it {now} {does(event)}", place)
             return
         self._outside(_imported(one), _imported(two))
         self._fills(_filled(one), _filled(two))
@@ -132,9 +133,7 @@ class Comparison:
 
     def _differs(self, one: Event, two: Event) -> None:
         places = Place(one.path, one.line, BASE), Place(two.path, two.line)
-        was, now = _shown(one), _shown(two)
-        why = f"{now}, with other values" if was == now else f"{now} where {was} before"
-        self._say(BREAKS, why, *places)
+        self._say(BREAKS, f"importing it {instead(one, two)}", *places)
 
     def _outside(self, ours: list[list[str]], theirs: list[list[str]]) -> None:
         """Outside imports may change places among themselves, an assumption, past no event."""
@@ -202,7 +201,10 @@ class Comparison:
                 continue  # what is read of a module is compared where it is read
             if key(ours) != key(theirs):
                 self.both.found.say(
-                    BREAKS, f"{name}.{one}", "it is bound to something else", Place(path, 1)
+                    BREAKS,
+                    f"{name}.{one}",
+                    "whoever reads it finds something else than before",
+                    Place(path, 1),
                 )
         hooks = {n for n in (*lost, *gained) if n.startswith("pytest_") and "conftest" in name}
         for one in sorted(({*lost, *gained} & READ_BY_TOOLS) | hooks):
@@ -277,18 +279,49 @@ def _at(where: tuple[str, int]) -> Place:
     return Place(*where)
 
 
-def _shown(event: Event) -> str:
-    """Say an event in words."""
-    kind, about = event.what[0], event.what[1] if len(event.what) > 1 else ""
+def instead(one: Event, two: Event) -> str:
+    """Say what happens now, where something else happened before."""
+    was, now = does(one), does(two)
+    return f"{now}, with other values than before" if was == now else f"{now} where it {was} before"
+
+
+_DOES = {
+    "change": "changes an object that others may see",
+    FILL: "fills a table of its own",
+    "class": "makes a class whose base or metaclass acts",
+    "set": "sets an attribute of an object",
+    "set item": "sets an item of an object",
+    "delete": "deletes a name or an attribute",
+    "delete item": "deletes an item of an object",
+    "unload": "takes a module out of `sys.modules`",
+    "reload": "runs a module again",
+    "exec": "runs text as code",
+    "leaves": "returns",
+    "operation": "calls a method of an operator",
+    "paths": "acts on some condition",
+    "with": "enters a context manager",
+    "descriptor": "calls a descriptor",
+    "new": "calls `__new__`",
+    "create": "makes an object whose base acts",
+    "names": "calls `__set_name__`",
+    "asks": "asks a module for a name that it lost or gained",
+    "not loaded": "asks for a module that is not loaded",
+    "many paths": "acts on more conditions than can be followed",
+}
+
+
+def does(event: Event) -> str:
+    """Say in words what an event does."""
+    kind, about = str(event.what[0]), event.what[1] if len(event.what) > 1 else ""
     if kind in ("call", "method"):
-        return f"{_subject(about)} is called"
+        return f"calls `{_subject(about)}`"
     if kind in ("write", "write outside"):
-        return f"{_subject(about)} is set"
-    if kind in ("change", FILL):
-        return "an object changes"
-    if kind == "class":
-        return "a class is made whose base acts"
-    return f"something acts ({kind})"
+        return f"sets `{_subject(about)}`"
+    if kind == "raises":
+        return f"raises {about}"
+    if kind == "may be missing":
+        return f"needs {about}, which may not be installed"
+    return _DOES.get(kind, f"acts ({kind})")
 
 
 def _subject(about: Hashable) -> str:

@@ -94,7 +94,8 @@ class Certificate:
 
     `relocated` are the modules that moved whole, by their old and new path. `other_files` are files
     that changed and are not Python: nothing vouches for them. `relaid` counts the statements that
-    have the same tokens in another layout.
+    have the same tokens in another layout. `pythons` says for which Pythons all that holds, and
+    which one has read the files.
     """
 
     findings: tuple[Finding, ...]
@@ -103,6 +104,7 @@ class Certificate:
     relocated: tuple[tuple[str, str], ...] = ()
     other_files: tuple[str, ...] = ()
     relaid: int = 0
+    pythons: str = ""
 
     @property
     def verdict(self) -> str:

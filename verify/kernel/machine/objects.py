@@ -162,6 +162,10 @@ class Objects(Frames):
     def _absent(self, owner: Value, of: Class, name: str, default: Value | None) -> Value:
         if name.startswith("__") or not self.whole(of):
             return Unknown(("attribute", key(owner), name))
+        if isinstance(owner, Class) and (
+            hasattr(type, name) or any(one.node.keywords for one in self.above(of))
+        ):
+            return Unknown(("attribute", key(owner), name))  # of its metaclass
         if default is not None:
             return default
         if self.probing or any(name in assigned(one.node) for one in self.above(of)):

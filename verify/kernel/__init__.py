@@ -4,6 +4,7 @@ Both trees are imported on an abstract machine, and what happens is compared. `c
 files that differ, from both trees, and looks into the others as needed. It stands on the standard
 library alone and shares no code with the mover: it is a second opinion.
 
+behaviour what is behaviour and what is not: what the generator's judge blanks
 bodies    what function bodies refer to, and what they do
 both      the pair of trees, with what everyone asks of it
 comments  so are comments, each at its place
@@ -24,8 +25,11 @@ packaging what is installed: whether lists of packages and sources take what is 
 pairing   which statement of the target is which of the base
 paths     files that code reads or runs by their path, and folders that it lists
 runs      runs of one entry on both sides
+setters   writes to an attribute of an object that nobody knows
 settings  settings that tools read, pytest's among them
 source    a file as statements, and the comments that stand at each
+spelled   where a name leads by what stands in the files
+standing  who asks where something stands
 strings   names that stand in texts
 subclasses whose subclasses somebody lists
 symlinks  symbolic links, which the machine does not follow

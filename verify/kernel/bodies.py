@@ -15,8 +15,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from verify.kernel import doctests
+from verify.kernel.effects import PATCHING
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
+from verify.kernel.machine.frames import asks
+from verify.kernel.machine.patches import is_patch_name, stands_for_patch
 from verify.kernel.machine.scopes import INNER, binds, own_names, parameters
 from verify.kernel.machine.state import MOST_STEPS, Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
@@ -54,6 +57,7 @@ class Reference:
     parts: tuple[str, ...]
     line: int
     note: bool  # in an annotation
+    patched_by: tuple[str, ...] = ()  # the call that may replace a name of it; `""` is a local
 
 
 @dataclass(slots=True)
@@ -103,9 +107,11 @@ def _collect(
     if note and isinstance(node, ast.Constant) and isinstance(node.value, str):
         _collect_text(node, hidden, found)
         return
-    if isinstance(node, ast.Call) and _names_logger(node):
-        _collect(node.func, hidden, found, note=note)
-        return
+    if isinstance(node, ast.Call):
+        if _names_logger(node):
+            _collect(node.func, hidden, found, note=note)
+            return
+        node = _patching(node, hidden, found, note=note)
     inner = _inside(node, hidden, top=top)
     of = node.name if isinstance(node, ast.ClassDef) else of
     for name, value in ast.iter_fields(node):
@@ -116,6 +122,21 @@ def _collect(
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 _collect(child, hidden if outer else inner, found, note=within, of=of)
+
+
+def _patching(
+    node: ast.Call, hidden: frozenset[str], found: list[Reference], *, note: bool
+) -> ast.Call:
+    """Collect the module whose name a call may replace. Gives what is left of the call."""
+    function = _chain(node.func)
+    owner = _chain(node.args[0]) if node.args else None
+    if function is None or owner is None or function[1][-1] not in PATCHING:
+        return node
+    if owner[0].id in hidden or (len(function[1]) == 1 and function[0].id in hidden):
+        return node
+    by = ("", *function[1]) if function[0].id in hidden else function[1]
+    found.append(Reference(owner[1], node.lineno, note, by))
+    return ast.copy_location(ast.Call(node.func, node.args[1:], node.keywords), node)
 
 
 def _collect_text(node: ast.Constant, hidden: frozenset[str], found: list[Reference]) -> None:
@@ -241,9 +262,19 @@ _REACHING = words(
 
 
 @lru_cache(maxsize=1 << 15)
+def asks_loaded(node: ast.AST) -> frozenset[str]:
+    """Give the texts of a body that asks which modules are loaded."""
+    parts = [*ast.walk(node)]
+    if not any("modules" in (getattr(p, "attr", ""), getattr(p, "id", "")) for p in parts):
+        return frozenset()
+    texts = (p.value for p in parts if isinstance(p, ast.Constant))
+    return frozenset(text for text in texts if isinstance(text, str))
+
+
+@lru_cache(maxsize=1 << 15)
 def reaches(node: ast.AST) -> bool:
     """Tell whether a body imports, writes to its module, or may reach others by a lookup."""
-    return any(
+    return bool(asks(node)) or any(
         isinstance(inner, (*IMPORTS, ast.Global))
         or getattr(inner, "id", "") in _REACHING
         or getattr(inner, "attr", "") in _REACHING
@@ -257,6 +288,11 @@ def global_names(node: ast.AST) -> frozenset[str]:
     return frozenset(
         name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names
     )
+
+
+_SETTING = ("builtins.setattr", "builtins.delattr")
+
+_COMPUTED = ("builtins.property", "functools.cached_property")
 
 
 @lru_cache(maxsize=1 << 15)
@@ -312,15 +348,23 @@ class Bodies:
         self._through: dict[Function | Class, bool] = {}
 
     def goes_through_modules(self, made: Function | Class, owner: Class | None) -> bool:
-        """Tell whether a body uses modules of the tree as values, so that it has to be run."""
+        """Tell whether a body uses modules of the tree as values, so that it has to be run.
+
+        So has one that asks where something stands, or calls a function that does.
+        """
         if self._leads_to_modules(made):
             return True
         if owner is None:
             return False
-        start = self.machine.in_class(owner, "__init__")
-        if any(isinstance(value, ModuleValue) for value in owner.attributes.values()):
+        held = owner.attributes.values()
+        if any(isinstance(value, ModuleValue) for value in held):
             return True
-        return isinstance(start, Function) and start is not made and self._leads_to_modules(start)
+        start = self.machine.in_class(owner, "__init__")
+        given = [v.wraps for v in held if isinstance(v, Product) and v.maker in _COMPUTED]
+        return any(  # what its object has
+            isinstance(inner, Function) and inner is not made and self._leads_to_modules(inner)
+            for inner in (start, *given)
+        )
 
     def _leads_to_modules(self, made: Function | Class) -> bool:
         """Tell whether a body, or a function that it names, gets hold of a module."""
@@ -328,7 +372,8 @@ class Bodies:
             self._through[made] = False  # in a circle: what the others say
             self.resolve(made, set())
             met = self._met
-            self._through[made] = gives(made.node) or any(map(self._holds, met))
+            asking = gives(made.node) or bool(asks(made.node))
+            self._through[made] = asking or any(map(self._holds, met))
         return self._through[made]
 
     def _holds(self, value: Value, depth: int = 0) -> bool:
@@ -364,8 +409,27 @@ class Bodies:
                 if reference.parts not in known:
                     known[reference.parts] = self._meaning(reference.parts, scope)
                 found.append((reference, known[reference.parts]))
+                if reference.patched_by and self._replaces(reference, scope):
+                    found[-1] = reference, ("module whose names are replaced",)
         self.machine.reads = None
         return found
+
+    def _replaces(self, reference: Reference, scope: Scope) -> bool:
+        """Tell whether a call replaces a name of a module: who reads that is judged elsewhere."""
+        machine, by = self.machine, reference.patched_by
+        try:
+            for parts in (reference.parts, by):
+                if not parts[0]:
+                    return is_patch_name(".".join(parts)) or parts[1] in ("m", "mp")
+                value = machine.look_up(parts[0], scope)
+                for part in parts[1:]:
+                    value = machine.attribute(value, part)
+                if parts is reference.parts and not isinstance(value, ModuleValue):
+                    return False
+        except Raised:
+            return False
+        plain = isinstance(value, Outside) and value.name in _SETTING
+        return plain or stands_for_patch(machine.pick(value))
 
     def _with_imports(self, made: Function | Class) -> Scope:
         """Give the scope of a body in which its own imports were done."""

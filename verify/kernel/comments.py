@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from verify.kernel.both import Both
 from verify.kernel.needs import used
 from verify.kernel.source import Comment, Source, Statement, imports_only, stored
+from verify.kernel.spelled import Spelled
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
 
 _UNUSED = re.compile(r"#\s*noqa(?::\s*F401\b)?", re.I)  # what a re-export needs
@@ -27,6 +28,7 @@ class Comments:
         # New files of the move: those that received something, and packages.
         self.received = {target[0] for target in both.pairing.base_of}
         self.received |= {path for path in self.theirs if path.endswith("/__init__.py")}
+        self._spelled = Spelled(both)
         self._pairs: dict[tuple[str, str], tuple[_Numbered, _Numbered]] = {}
         for source in (*self.ours.values(), *self.theirs.values()):
             _ = source.free  # deals the comments out
@@ -51,12 +53,18 @@ class Comments:
             if _told(one) != _told(two):
                 self._say(TEXT, two.comments[0], "stands elsewhere in its statement", now)
             return
-        for comment in one.comments:
-            if theirs[comment.text] < ours[comment.text]:
-                self._say(TEXT, comment, "is gone", path, BASE)
-        for comment in two.comments:
-            if ours[comment.text] < theirs[comment.text]:
-                self._say(TEXT, comment, "is new", now)
+        lost = [comment for comment in one.comments if theirs[comment.text] < ours[comment.text]]
+        come = [comment for comment in two.comments if ours[comment.text] < theirs[comment.text]]
+        if len(lost) == len(come) and all(
+            self._spelled.same_comments(path, before.text, now, after.text)
+            for before, after in zip(lost, come, strict=True)
+        ):
+            self._say(EXPLAINED, come[0], "spells the same type otherwise", now)
+            return
+        for comment in lost:
+            self._say(TEXT, comment, "is gone", path, BASE)
+        for comment in come:
+            self._say(TEXT, comment, "is new", now)
 
     def _imports(self) -> None:
         ours, theirs = _at_imports(self.ours), _at_imports(self.theirs)
@@ -87,7 +95,7 @@ class Comments:
             statement.imports_only
             and statement.first <= comment.line <= statement.last
             and statement.text.replace(comment.text, "").rstrip() not in known
-            and not set(stored(statement.node)) & used(source)
+            and not set(stored(statement.node)) <= used(source)
             for statement in source.statements
         )
 

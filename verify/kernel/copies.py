@@ -9,8 +9,11 @@ from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.machine import Machine
 from verify.kernel.machine.values import (
+    UNBOUND,
+    Class,
     Collection,
     Constant,
+    Instance,
     Module,
     ModuleValue,
     Outside,
@@ -64,6 +67,9 @@ class Copies:
                 for node in ast.walk(source.tree)
                 if isinstance(node, ast.Compare)
                 and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+                and not any(
+                    isinstance(part, ast.Constant) for part in (node.left, *node.comparators)
+                )
                 for part in (node.left, *node.comparators)
                 if isinstance(part, (ast.Name, ast.Attribute))
             }
@@ -81,7 +87,8 @@ class Copies:
             if name in self._identities():
                 why = "something asks whether a value is this one, and now there are two"
                 self.both.found.say(BREAKS, name, why, place)
-            if value is not None and not all(map(constant, leaves(value))):
+            parts = [part for part in leaves(value) if part is not UNBOUND] if value else []
+            if not all(map(constant, parts)):
                 why = "it makes an object of its own, and stands twice"
                 self.both.found.say(BREAKS, name, why, place)
 
@@ -94,6 +101,8 @@ def constant(value: Value) -> bool:
         return value.kind == "tuple" and all(map(constant, value.items))
     if isinstance(value, Product):
         return value.immutable and not value.attributes
+    if isinstance(value, Instance):
+        return _is_logger(value.of)
     if isinstance(value, Unknown):
         how = value.how
         name = how[0] if isinstance(how, tuple) and how else ""
@@ -102,6 +111,15 @@ def constant(value: Value) -> bool:
         )
     return False
 
+
+def _is_logger(of: Class) -> bool:
+    """Tell whether a class is one of loggers, which are looked up by their name."""
+    outer = [base.name for base in of.bases if isinstance(base, Outside)]
+    inner = [base for base in of.bases if isinstance(base, Class)]
+    return any(name in _LOGGERS for name in outer) or any(map(_is_logger, inner))
+
+
+_LOGGERS = ("logging.Logger", "logging.LoggerAdapter")
 
 # Operations on values that nobody can change: what they give can be given again.
 _OPERATIONS = words(

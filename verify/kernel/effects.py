@@ -107,6 +107,9 @@ FACTORIES = frozenset({"functools.wraps", "functools.partial"})
 # Calls that name a logger: their argument is the module's own name, whatever it is called.
 LOGGERS = frozenset({"logging.getLogger", "structlog.get_logger", "structlog.getLogger"})
 
+# Methods that change a logger for all who have it.
+TOUCHING = words("setLevel addHandler removeHandler addFilter removeFilter")
+
 # What sees where it stands: code that uses it may not move without being read.
 STANDING = _table(
     {

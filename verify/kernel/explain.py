@@ -20,9 +20,8 @@ from verify.kernel.machine.values import Made
 from verify.kernel.needs import file_of, rows
 from verify.kernel.pairing import Edit
 from verify.kernel.source import stored
-from verify.kernel.verdict import EXPLAINED, TARGET, TEXT
-
-Parts = tuple[str, ...]
+from verify.kernel.spelled import Parts, Spelled, chain
+from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT
 
 
 class Edits:
@@ -30,9 +29,10 @@ class Edits:
 
     def __init__(self, both: Both) -> None:
         self.both = both
+        self.spelled = Spelled(both)
         self._same: dict[Hashable, set[tuple[Parts, Parts]]] = defaultdict(set)
         self._ran: dict[str, set[str]] = {}
-        self._written: set[str] = set()
+        self._patched: dict[str, dict[str, Hashable]] = {}
 
     def same(self, name: Made, one: Parts, two: Parts) -> None:
         """Note that two spellings in a definition mean the same."""
@@ -43,15 +43,15 @@ class Edits:
     def note(self, machine: Machine) -> None:
         """Note which statements a side has run, and what is patched."""
         self._ran[machine.tree.side] = machine.every
-        if machine.tree is self.both.target:
-            self._written |= {f"{module}.{name}" for _, module, name in machine.written}
+        self._patched[machine.tree.side] = machine.patched
 
     def report(self) -> None:
         """Report each edit as explained or as text."""
         for edit in self.both.pairing.edits:
             node = self.both.statement(self.both.target, edit.target).node
             place = self.both.place(self.both.target, edit.target)
-            if all(self._explained(edit, node, one, two) for one, two in edit.differences):
+            types = _types(node)
+            if all(self._explained(edit, node, types, one, two) for one, two in edit.differences):
                 why = "what it names is spelled otherwise and means the same"
                 places = self.both.edited(edit.base, edit.target)
                 there = [spot for spot in places if spot.side == TARGET]
@@ -67,21 +67,58 @@ class Edits:
                             self.both.found.edited(place, first, named)
 
     def _explained(
-        self, edit: Edit, node: ast.stmt, one: ast.AST | None, two: ast.AST | None
+        self,
+        edit: Edit,
+        node: ast.stmt,
+        types: set[ast.AST],
+        one: ast.AST | None,
+        two: ast.AST | None,
     ) -> bool:
         if one is None or two is None:
             return False
         if _exports(node):
             return self._exported(edit, node)
-        ours, theirs = _chain(one), _chain(two)
+        ours, theirs = chain(one), chain(two)
         if ours and theirs:
-            if (ours, theirs) in self._same[edit.base]:
-                return self._imported(edit.target[0], theirs)
-            ran = all(repr(edit.base) in ran for ran in self._ran.values()) and _at_top(node, two)
-            return ran and self._imported(edit.target[0], theirs)
-        if _is_text(one) and _is_text(two):
-            return _patches(node, two) and getattr(two, "value", "") in self._written
-        return False
+            return self._chains(edit, node, two, ours, theirs, of_type=two in types)
+        before, after = _text(one), _text(two)
+        if before is None or after is None:
+            return False
+        if _patches(node, two):
+            return self._follows(before, after)
+        path, now = edit.base[0], edit.target[0]
+        is_type = two in types or self._cast(now, node, two)
+        return is_type and self.spelled.same_texts(path, before, now, after)
+
+    def _chains(
+        self, edit: Edit, node: ast.stmt, at: ast.AST, one: Parts, two: Parts, *, of_type: bool
+    ) -> bool:
+        """Tell whether two chains of names mean the same."""
+        path, now = edit.base[0], edit.target[0]
+        if (one, two) in self._same[edit.base]:
+            return self._imported(now, two)
+        if of_type and self.spelled.same(path, one, now, two):
+            return True
+        ran = all(repr(edit.base) in ran for ran in self._ran.values()) and _at_top(node, at)
+        return ran and self._imported(now, two)
+
+    def _follows(self, one: str, two: str) -> bool:
+        """Tell whether a patch's target is of the same kind as before: whom it reaches is judged.
+
+        That of a module follows its reader; what is not of a module is the same as it was.
+        """
+        before, after = self._patched[BASE].get(one), self._patched[TARGET].get(two)
+        return before is not None and before == after
+
+    def _cast(self, path: str, node: ast.stmt, text: ast.AST) -> bool:
+        """Tell whether a text is the type of `typing.cast`."""
+        return any(
+            isinstance(call, ast.Call)
+            and call.args
+            and call.args[0] is text
+            and self.spelled.leads(self.both.target, path, chain(call.func) or ("",)) in _CASTS
+            for call in ast.walk(node)
+        )
 
     def _exported(self, edit: Edit, node: ast.stmt) -> bool:
         """Tell whether an `__all__` changed as the names of its module did."""
@@ -118,16 +155,23 @@ def _exports(node: ast.stmt) -> bool:
     return isinstance(target, ast.Name) and target.id == "__all__"
 
 
-def _chain(node: ast.AST) -> Parts:
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else ()
+_CASTS = (("outside", "typing.cast"), ("outside", "typing_extensions.cast"))
 
 
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _text(node: ast.AST) -> str | None:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) else None
+
+
+def _types(node: ast.AST) -> set[ast.AST]:
+    """List all that stands in the annotations of a statement."""
+    found: set[ast.AST] = set()
+    for inner in ast.walk(node):
+        for name in ("annotation", "returns"):
+            note = getattr(inner, name, None)
+            if isinstance(note, ast.AST):
+                found.update(ast.walk(note))
+    return found
 
 
 def _at_top(node: ast.stmt, part: ast.AST) -> bool:
@@ -153,7 +197,8 @@ def _patches(node: ast.stmt, text: ast.AST) -> bool:
     """Tell whether a text is the target of a patch."""
     for call in ast.walk(node):
         if isinstance(call, ast.Call) and call.args and call.args[0] is text:
-            parts = _chain(call.func)
-            if parts and parts[-1] in PATCHING:
+            func = call.func
+            last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+            if last in PATCHING:
                 return True
     return False

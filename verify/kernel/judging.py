@@ -6,7 +6,16 @@ import re
 from collections.abc import Hashable
 
 from verify.kernel import doctests, effects, strings, subclasses, tests
-from verify.kernel.bodies import Bodies, Probe, Reference, Resolved, global_names, reaches, sets
+from verify.kernel.bodies import (
+    Bodies,
+    Probe,
+    Reference,
+    Resolved,
+    asks_loaded,
+    global_names,
+    reaches,
+    sets,
+)
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
@@ -17,9 +26,10 @@ from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
-from verify.kernel.machine.values import Class, Function, Made, key
+from verify.kernel.machine.values import Class, Function, Made, Module, key
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
+from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.writes import Writes
@@ -51,6 +61,7 @@ class Judge:
         self.copies = Copies(both)
         self.observed = Observed(both)
         self.edits = Edits(both)
+        self.standing = Standing(both)
         self._probes: set[tuple[Made, int]] = set()
         self._readers: dict[str, Bodies] = {}
         self._links = Links(both)
@@ -72,6 +83,8 @@ class Judge:
             self._entry(entry)
         for arrival in arrivals(self.both):
             self._arrival(arrival)
+        for point in strings.points(self.both):
+            self._point(point)
         tests.check(self.both, self.runs)
         doctests.check(self.both)
         strings.check(self.both)
@@ -81,10 +94,13 @@ class Judge:
             self.lookups.note(machine)
             self.observed.note(machine)
             self.edits.note(machine)
+            self.standing.note(machine)
         self.writes.report()
+        self.writes.report_unknown(self.runs.near)
         self.lookups.report()
         self.observed.report()
         self.edits.report()
+        self.standing.report()
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
@@ -92,6 +108,32 @@ class Judge:
         self.observed.entry(str(entry), one, two, done=done)
         self._read(one, two)
         self.runs.end(two, one)
+
+    def _point(self, point: strings.Point) -> None:
+        """Start what an entry point names, where it names another module than before."""
+        base, target = self.both.base, self.both.target
+        ours, theirs = (
+            next(iter(tree.named.get(name, ())), "")
+            for tree, name in ((base, point.base[0]), (target, point.target[0]))
+        )
+        if not ours:
+            return
+        place, spelled = Place(point.path, point.line), ".".join(point.target)
+        if not theirs:
+            self.both.found.say(BREAKS, spelled, "an entry point names no module", place)
+            return
+        entry = Entry(ours, theirs, base.name(ours), target.name(theirs))
+        one, two = self.runs.pair(entry)
+        Comparison(self.both, entry, one, two, Gains()).run()
+        found = [
+            module.names.get(name[1]) if isinstance(module, Module) else None
+            for module, name in (
+                (one.machine.modules.get(entry.name), point.base),
+                (two.machine.modules.get(entry.target_name), point.target),
+            )
+        ]
+        if found[0] is not None and (found[1] is None or key(found[0]) != key(found[1])):
+            self.both.found.say(BREAKS, spelled, "an entry point starts something else", place)
 
     def _arrival(self, arrival: Arrival) -> None:
         """Look at code where it arrives, beside where it comes from, whoever else loads it."""
@@ -132,7 +174,8 @@ class Judge:
         for name in sorted(one.definitions.keys() & two.definitions.keys(), key=repr):
             slots = ours.machine.slots + theirs.machine.slots
             self._pair(name, (ours, one), (theirs, two))
-            if ours.machine.slots + theirs.machine.slots > slots:
+            asks = asks_loaded(one.definitions[name].value.node)
+            if asks or ours.machine.slots + theirs.machine.slots > slots:
                 loose.append(name)
         self._loose[pair] = loose
         self._tops(ours, theirs, one, two)
@@ -147,7 +190,12 @@ class Judge:
         if not {a.scope.module.path, b.scope.module.path} & self.runs.near:
             return  # nothing that changed can be reached from here
         self._made(first, second)
+        self.standing.inherited(ours.machine, a)
+        self.standing.inherited(theirs.machine, b)
         means = self._definition(name, (ours, a), (theirs, b))
+        for bodies, made in ((ours, a), (theirs, b)):
+            asked = asks_loaded(made.node)
+            means = hash((means, frozenset(m for m in asked if m in bodies.machine.modules)))
         if (name, means) in self._probes:
             return  # read before, with the same meaning of every name
         self._probes.add((name, means))

@@ -24,6 +24,7 @@ from verify.kernel.whole import relocated
 from verify.kernel.words import words
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,8 @@ class Imports:
                 self._say(EXPLAINED, row, "it came with the statement that it is part of", place)
                 continue
             why = self._unneeded(row, path, here, before) or self._unknown(row)
+            if why and self._tried_along(row, path, {r for r, _ in found}, here):
+                why = ""
             again = seen[row] > max(1, of_name[row.name])
             if again or (row.plain in plain and row.name not in self._left_of(path)):
                 why = why or "stands twice, or under another guard"
@@ -161,6 +164,14 @@ class Imports:
             plain <= {row.plain for row, _ in self._rows.get(origin, ())}
             for origin in {path, *self.origins.get(path, ())}
         )
+
+    def _tried_along(self, row: Row, path: str, rows_: set[Row], here: set[str]) -> bool:
+        """Tell whether a row came along with a `try` of several imports, of which one is needed."""
+        if not any(" Try" in guard for guard in row.guards):
+            return False
+        origins = self.origins.get(path, set())
+        known = any(row == old for origin in origins for old, _ in self._rows.get(origin, ()))
+        return known and any(one.guards == row.guards and one.name in here for one in rows_)
 
     def _before(self, path: str) -> set[str]:
         """Give the names that a file had, or the module that it was."""
@@ -223,8 +234,8 @@ class Imports:
 
     def _carried(self, row: Row, path: str) -> bool:
         """Tell whether a new file has what `from __future__` brings where its code comes from."""
-        if path in self.both.base.files:
-            return False
+        if path in self.both.base.files and annotated(self.both.base.source(path)):
+            return False  # it was written without
         return any(
             row in {r for r, _ in rows(self.both.base, self.both.base.source(origin))}
             for origin in self.origins.get(path, ())
@@ -378,6 +389,16 @@ def _rows(
         yield Row(alias.asname or alias.name, module, alias.name, guards)
 
 
+def annotated(source: Source) -> bool:
+    """Tell whether a file has annotations."""
+    return any(
+        isinstance(node, ast.AnnAssign)
+        or getattr(node, "annotation", None) is not None
+        or getattr(node, "returns", None) is not None
+        for node in ast.walk(source.tree)
+    )
+
+
 def _tests(node: ast.AST) -> set[str]:
     """Give the names in the conditions of a guard."""
     return {
@@ -435,6 +456,8 @@ def used(source: Source, *, prose: bool = True) -> set[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if len(node.value) < 1 << 12 and (prose or _expression(node.value)):
                 found |= set(_WORD.findall(node.value))
+    for text in _TYPE_COMMENT.findall(source.text) if "type:" in source.text else ():
+        found |= set(_WORD.findall(text))
     return found
 
 

@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
 
@@ -208,6 +208,42 @@ def _imports(line: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
         for name in _NAME.findall(match[2]):
             if name in gone.get(match[1], ()):
                 yield match[1], name
+
+
+# An entry point: what it is called, the module, and what in it is called.
+_POINT = re.compile(
+    r"""^\s*(?:['"]?([\w.-]+)['"]?\s*=\s*)?['"]?([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_]\w*)""", re.M
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An entry point that leads elsewhere than before: a module and a name in it, on both sides."""
+
+    path: str
+    line: int
+    base: tuple[str, str]
+    target: tuple[str, str]
+
+
+def points(both: Both) -> list[Point]:
+    """List the entry points of settings that name another module now."""
+    found = []
+    for path in sorted(both.base.files.keys() & both.target.files.keys()):
+        if is_settings(path) and both.base.files[path] != both.target.files[path]:
+            ours, theirs = _points(both.base.text(path)), _points(both.target.text(path))
+            for name, (line, now) in theirs.items():
+                if name in ours and ours[name][1] != now:
+                    found.append(Point(path, line, ours[name][1], now))
+    return found
+
+
+def _points(text: str) -> dict[str, tuple[int, tuple[str, str]]]:
+    found = {}
+    for match in _POINT.finditer(text):
+        line = text.count("\n", 0, match.start(2)) + 1
+        found[match[1] or match[3]] = line, (match[2], match[3])
+    return found
 
 
 def _named(text: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:

@@ -6,11 +6,12 @@ A write that reached a reader before must reach it after, and no other.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from verify.kernel.both import Both
 from verify.kernel.machine import Machine
+from verify.kernel.setters import Setters
 from verify.kernel.verdict import BREAKS, Place
 
 Name = tuple[str, str]  # a module and a name in it
@@ -66,6 +67,21 @@ class Writes:
                     reader = titles.get(edge[1], "a function")
                     why = f"what is written to {'.'.join(name)} {now} reaches `{reader}`"
                     self.both.found.say(BREAKS, ".".join(name), why, place)
+
+    def report_unknown(self, near: Iterable[str]) -> None:
+        """Report writes to an object that nobody knows, if it may be a module whose readers moved.
+
+        Such a write reaches every name of that spelling in every module that is used as a value.
+        """
+        apart: dict[str, set[str]] = defaultdict(set)
+        for module, name in self.base.readers.keys() | self.target.readers.keys():
+            sides = (self.base, self.target)
+            one, two = (set(side.readers.get((module, name), ())) for side in sides)
+            if any(reader in side.titles for reader in one ^ two for side in sides):
+                apart[name].add(module)
+        setters = Setters(self.both, apart) if apart else None
+        if setters is not None:
+            setters.report(near)
 
     def _shared(self, edge: tuple[Definition, Definition]) -> bool:
         return edge[1] in self.base.titles and edge[1] in self.target.titles

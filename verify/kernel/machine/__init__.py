@@ -6,6 +6,8 @@ come in, `objects` attributes and calls, `expressions`
 and `statements` the language. `Machine` is all of them.
 
 calls        calls of the tree's code and, by the lists, of the outside
+frames       who asks where something stands
+patches      what patches replace
 """
 
 from verify.kernel.machine.statements import Machine

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
 
 from verify.kernel import effects
+from verify.kernel.machine.frames import asks
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import Objects, identity
 from verify.kernel.machine.scopes import binds, parameters
@@ -36,6 +37,7 @@ from verify.kernel.tree import Tree
 MOST_CALLS = 12  # one within the other
 MOST_READ = 2  # the same, where a body is read: what it calls is read for itself
 MOST_ITEMS = 64  # of a collection that a loop runs through
+_CODE = (Function, Bound, ModuleValue)
 _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
 Named = dict[str, Value]
 
@@ -58,6 +60,8 @@ class Calls(Objects):
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
             "importlib.import_module": self._import_module,
             "builtins.__import__": self._import_module,
+            "typing.cast": self._cast,
+            "typing_extensions.cast": self._cast,
             "pydoc.locate": self._locate,
             "pkgutil.resolve_name": self._locate,
             "importlib.reload": self._reload,
@@ -77,10 +81,16 @@ class Calls(Objects):
             "builtins.list": self._collection,
             "builtins.tuple": self._collection,
             "builtins.set": self._collection,
+            "builtins.reversed": self._collection,
+            "builtins.iter": self._collection,
+            "builtins.enumerate": self._enumerated,
+            "builtins.zip": self._zipped,
+            "builtins.object.__setattr__": self._setattr,
+            "types.ModuleType.__setattr__": self._setattr,
             "builtins.dict": self._dict,
             "builtins.str": self._str,
             "builtins.sorted": self._sorted,
-            "builtins.map": self._sorted,
+            "builtins.map": self._mapped,
             "builtins.filter": self._sorted,
             "builtins.max": self._sorted,
             "builtins.min": self._sorted,
@@ -145,6 +155,9 @@ class Calls(Objects):
             own = self.in_class(function.of, "__call__")
             if own is not None:
                 return self.call(own, [function, *given], named)
+        for option in function.options if isinstance(function, Unknown) else ():
+            if isinstance(option, (Function, Bound)):
+                self.call(option, given, named)
         return self.act("call", key(function), given, named)
 
     def act(self, what: str, of: Key, given: list[Value], named: Named) -> Value:
@@ -208,6 +221,8 @@ class Calls(Objects):
 
     def _call_product(self, function: Product, given: list[Value], named: Named) -> Value:
         maker = function.maker
+        if maker == "functools.partial" and function.wraps is not None:
+            return self._call_partial(function, function.wraps, given, named)
         first = self.pick(given[0]) if len(given) == 1 and not named else None
         if function.wraps is None and isinstance(first, (Function, Class, Product)):
             if effects.is_mark(maker):
@@ -216,12 +231,27 @@ class Calls(Objects):
                 return self._wrapped(maker, first, function.arguments)
         if effects.is_mark(maker):
             return function
+        return self._call_made(function, given, named)
+
+    def _call_made(self, function: Product, given: list[Value], named: Named) -> Value:
+        maker = function.maker
         if maker in effects.WRAPPERS and function.wraps is not None:
             return self.call(function.wraps, given, named)
         if maker == "collections.namedtuple" or maker in effects.PURE:
             return Product(
                 f"{maker}.()", (function.arguments, told(given, named)), self.make(), self.space()
             )
+        return self.act("call", key(function), given, named)
+
+    def _call_partial(
+        self, function: Product, inner: Value, given: list[Value], named: Named
+    ) -> Value:
+        before, words = function.attributes.get("(given)"), function.attributes.get("(named)")
+        if isinstance(before, Collection) and isinstance(words, Collection):
+            known = {
+                str(literal(one)): two for one, two in zip(words.names, words.items, strict=True)
+            }
+            return self.call(inner, [*before.items, *given], {**known, **named})
         return self.act("call", key(function), given, named)
 
     def _wrapped(self, maker: str, inner: Value, arguments: Key) -> Value:
@@ -235,7 +265,7 @@ class Calls(Objects):
     def run_function(self, function: Function, given: list[Value], named: Named) -> Value:
         """Run a function's body."""
         node = function.node
-        asynchronous = isinstance(node, ast.AsyncFunctionDef) or binds(node).generator
+        asynchronous = isinstance(node, ast.AsyncFunctionDef)
         most = MOST_READ if self.probing else MOST_CALLS
         if self.probing and self._far(function, [*given, *named.values()]):
             return Unknown(("call", function.name, told(given, named)))
@@ -246,6 +276,8 @@ class Calls(Objects):
         bound = binds(node)
         module = function.scope.module
         scope = Scope("function", names, function.scope, module, bound.globals, bound.locals)
+        made: list[Value] | None = [] if bound.generator else None
+        outer, self.yielded = self.yielded, made
         self.stack.append(function)
         self.at.append((module.path, node.lineno))
         try:
@@ -253,17 +285,20 @@ class Calls(Objects):
                 return self.value(node.body, scope)
             self.block(node.body, scope)
         except Returned as back:
-            return back.value
+            return back.value if made is None else self.collection("list", made)
         finally:
             self.stack.pop()
             self.at.pop()
-        return NONE
+            self.yielded = outer
+        return NONE if made is None else self.collection("list", made)
 
     def _far(self, function: Function, given: list[Value]) -> bool:
         """Tell whether a function can neither reach a change nor is handed a module."""
         if self.near is None or function.scope.module.path in self.near:
             return False
-        return not any(isinstance(self.pick(v), (ModuleValue, Names, Function)) for v in given)
+        if any(isinstance(self.pick(v), (ModuleValue, Names, Function)) for v in given):
+            return False
+        return not asks(function.node)
 
     def arguments(self, function: Function, given: list[Value], named: Named) -> Named:
         """Bind a function's parameters."""
@@ -334,6 +369,8 @@ class Calls(Objects):
         owner = self.pick(owner)
         if isinstance(owner, Names):
             return self._of_names(owner, name, given, named)
+        if isinstance(owner, ModuleValue) and name == ".__setattr__":
+            return self._setattr([owner, *given], named) or self.act("set", name, given, named)
         if isinstance(owner, Constant):
             return self._of_constant(owner, name[1:], given, named)
         if isinstance(owner, Collection):
@@ -354,6 +391,8 @@ class Calls(Objects):
             found = listed([owner, *given], named)
             if found is not None:
                 return found
+        if name.rpartition(".")[2] in effects.TOUCHING:
+            self.touch(owner)
         found = self.act("method", (identity(owner), name), given, named)
         if not self.probing:
             used = owner.attributes.get("(used)")
@@ -419,6 +458,8 @@ class Calls(Objects):
         self.observe_object(owner)
         if name == "get" and owner.kind == "dict" and given:
             found = self.item(owner, self.pick(given[0]))
+            if found is None and not self.plain_keys(owner, self.pick(given[0])):
+                return self.any_of(owner, Unknown(("get", key(owner), told(given, named))))
             return found if found is not None else given[1] if len(given) > 1 else NONE
         if owner.kind == "dict" and name in ("values", "keys", "items", "copy"):
             return self._dict_view(owner, name)
@@ -437,6 +478,15 @@ class Calls(Objects):
             return self.mapping(owner.names, owner.items)
         pairs = zip(owner.names, owner.items, strict=True)
         return self.collection("list", [self.collection("tuple", pair) for pair in pairs])
+
+    def plain_keys(self, owner: Collection, name: Value) -> bool:
+        """Tell whether a key, and those of a dict, are known, so that it has the key or not."""
+        return isinstance(name, Constant) and all(isinstance(n, Constant) for n in owner.names)
+
+    def any_of(self, owner: Collection, found: Unknown) -> Unknown:
+        """Give an item that nobody can name: where it is code or a module, any of what is held."""
+        held = [item for item in map(self.pick, owner.items) if isinstance(item, _CODE)]
+        return Unknown(found.how, tuple(held[:MOST_ITEMS]))
 
     def item(self, owner: Collection, name: Value) -> Value | None:
         """Give the item of a dict under a key, if it is known."""
@@ -496,6 +546,7 @@ class Calls(Objects):
 
     def call_outside(self, name: str, given: list[Value], named: Named) -> Value:
         """Call something outside, by the lists."""
+        self.ask_call(name, given, named)
         found = self._understood(name, given, named)
         if found is not None:
             return found
@@ -522,11 +573,22 @@ class Calls(Objects):
     def _understood(self, name: str, given: list[Value], named: Named) -> Value | None:
         """Do a call that the machine knows, if it is one."""
         owner, _, last = name.rpartition(".")
+        if owner == "sys.modules" and last == "pop":
+            self.unload(given)
         if owner == "os.environ" and last in effects.CHANGING:
             self.outside_changed(owner, (last, told(given, named)))
             return Unknown((name, told(given, named)))
+        if name in effects.LOGGERS:
+            return self._logger(name, given, named)
         special = self._outside.get(name)
         return special(given, named) if special is not None else None
+
+    def _logger(self, name: str, given: list[Value], named: Named) -> Value | None:
+        """Give the logger of a name, which may be put together from the module's own."""
+        if any(map(self.acts, (*given, *named.values()))):
+            return None
+        arguments = unnamed(told(given, named))
+        return Product(name, arguments, self.make(), self.space(), None, immutable=True)
 
     def outside_changed(self, name: str, how: Hashable) -> None:
         """Note that the tree changes outside state, so that later readings differ."""
@@ -543,10 +605,6 @@ class Calls(Objects):
 
     def _product(self, name: str, given: list[Value], named: Named) -> Value:
         arguments = told(given, named)
-        if name in effects.LOGGERS and any(isinstance(v, Constant) and v.own for v in given):
-            arguments = ("own name",)
-        if name == "unittest.mock.patch" and given:
-            arguments = _target(self.pick(given[0])), told(given[1:], named)
         if name in effects.QUESTIONS or (
             name in _PLAIN and name not in ("builtins.property", "builtins.staticmethod")
         ):
@@ -554,11 +612,15 @@ class Calls(Objects):
         for value in (*given, *named.values()):
             self.handed(value)
         wraps = self.pick(given[0]) if given else None
-        immutable = name in effects.PURE or effects.is_mark(name) or name == "logging.getLogger"
+        immutable = name in effects.PURE or effects.is_mark(name)
         inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
         return Product(name, arguments, self.make(), self.space(), inner, immutable)
 
     # --- calls that the machine understands ---
+
+    def _cast(self, given: list[Value], named: Named) -> Value | None:
+        """Give what is cast: the type, as a text or not, is only evaluated."""
+        return given[1] if len(given) == 2 and not named else named.get("val")
 
     def _import_module(self, given: list[Value], named: Named) -> Value | None:
         first = self.pick(given[0]) if given else None
@@ -714,8 +776,26 @@ class Calls(Objects):
                         self.write(names.module, written.id, Unknown(("exec", str(code.value))))
             self.event("exec", names.module.name, str(code.value))
             return NONE
+        if isinstance(code, Constant) and len(given) == 1:
+            self._exec_here(str(code.value))
         self.open("runs text", self.here())
         return None
+
+    def _exec_here(self, code: str) -> None:
+        """Note what text sets of modules that it names as the code around it does."""
+        module = self.modules.get(self.here())
+        try:
+            tree = ast.parse(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                if isinstance(module, Module) and module.scope is not None:
+                    try:
+                        owner = self.value(node.value, module.scope)
+                    except Raised:
+                        continue
+                    self.set_attribute(owner, node.attr, Unknown(("exec", code)))
 
     def _here_names(self) -> Value | None:
         module = self.modules.get(self.here()) if not self.stack else None
@@ -740,6 +820,24 @@ class Calls(Objects):
 
     def _collection(self, given: list[Value], named: Named) -> Value | None:
         raise NotImplementedError
+
+    def _enumerated(self, given: list[Value], named: Named) -> Value | None:
+        raise NotImplementedError
+
+    def _zipped(self, given: list[Value], named: Named) -> Value | None:
+        raise NotImplementedError
+
+    def _mapped(self, given: list[Value], named: Named) -> Value | None:
+        """Call the tree's own function with each item that is known."""
+        values = [*map(self.pick, given)]
+        known = [value for value in values[1:] if isinstance(value, Collection)]
+        if len(values) < 2 or not isinstance(values[0], Function) or len(known) != len(values) - 1:
+            return self._sorted(given, named)
+        for value in known:
+            self.observe_object(value)
+        rows = zip(*(value.items for value in known), strict=False)
+        found = [self.call(values[0], list(row), {}) for row in [*rows][:MOST_ITEMS]]
+        return self.collection("list", found)
 
     def _dict(self, given: list[Value], named: Named) -> Value | None:
         if given:
@@ -787,7 +885,15 @@ class Calls(Objects):
     def _partial(self, given: list[Value], named: Named) -> Value | None:
         for value in (*given, *named.values()):
             self.handed(value)
-        return Product("functools.partial", told(given, named), self.make(), self.space())
+        if not given:
+            return None
+        held = self.space(
+            {
+                "(given)": self.collection("tuple", given[1:]),
+                "(named)": self.mapping([Constant(name) for name in named], list(named.values())),
+            }
+        )
+        return Product("functools.partial", told(given, named), self.make(), held, given[0])
 
     def _sys_modules(self, given: list[Value], named: Named) -> Value | None:
         first = self.pick(given[0]) if given else None
@@ -796,6 +902,12 @@ class Calls(Objects):
         if isinstance(first, Constant) and first.value in self.modules:
             return self.as_value(self.modules[str(first.value)])
         return Unknown(("sys.modules", told(given, named)))
+
+    def unload(self, given: Sequence[Value]) -> None:
+        """Note that a module is taken out of `sys.modules`, to be run again by its next import."""
+        first = self.pick(given[0]) if given else None
+        if isinstance(first, Constant) and isinstance(first.value, str):
+            self.open("reloads", first.value)
 
     def _sys_path(self, given: list[Value], named: Named) -> Value | None:
         """Search what is added; where that cannot be told, the top of the tree and `src`."""
@@ -822,11 +934,13 @@ def told(given: Sequence[Value], named: Named) -> Key:
     return tuple(map(key, given)), words
 
 
-def _target(value: Value) -> Key:
-    """Give a patch's target by its last name: who reads it is compared elsewhere."""
-    if isinstance(value, Constant) and isinstance(value.value, str):
-        return value.value.rpartition(".")[2]
-    return key(value)
+def unnamed(told_key: Key) -> Key:
+    """Take the names of the modules that use their own name out of a key."""
+    if not isinstance(told_key, tuple):
+        return told_key
+    if len(told_key) == 2 and told_key[0] == "own name":
+        return ("own name",)
+    return tuple(map(unnamed, told_key))
 
 
 def literal(value: Value) -> object:

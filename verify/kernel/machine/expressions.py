@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from verify.kernel import effects
-from verify.kernel.machine.calls import MOST_ITEMS, Calls, literal, pattern
+from verify.kernel.effects import PATCHING
+from verify.kernel.machine.calls import MOST_ITEMS, literal, pattern
 from verify.kernel.machine.objects import identity
+from verify.kernel.machine.patches import Patches
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
     NONE,
@@ -20,7 +23,6 @@ from verify.kernel.machine.values import (
     Function,
     Instance,
     Key,
-    Module,
     ModuleValue,
     Names,
     Outside,
@@ -59,7 +61,7 @@ _HELD = (Function, Class, ModuleValue, Bound, Outside)
 _IDENTITY = (ast.Is, ast.IsNot)
 
 
-class Expressions(Calls):
+class Expressions(Patches):
     """The part of the machine that evaluates."""
 
     def value(self, node: ast.expr, scope: Scope) -> Value:
@@ -137,12 +139,16 @@ class Expressions(Calls):
         return self.function(node, scope)
 
     def _on_yield(self, node: ast.Yield, scope: Scope) -> Value:
-        if node.value:
-            self.handed(self.value(node.value, scope))
+        value = self.value(node.value, scope) if node.value else NONE
+        self.handed(value)
+        if self.yielded is not None:
+            self.yielded.append(value)
         return Unknown(("yield",))
 
     def _on_yieldfrom(self, node: ast.YieldFrom, scope: Scope) -> Value:
-        self.value(node.value, scope)
+        value = self.value(node.value, scope)
+        if self.yielded is not None:
+            self.yielded += self.unpacked(value)
         return Unknown(("yield",))
 
     def _on_await(self, node: ast.Await, scope: Scope) -> Value:
@@ -203,7 +209,25 @@ class Expressions(Calls):
         return self.mapping(names, items)
 
     def _collection(self, given: list[Value], named: dict[str, Value]) -> Value | None:
+        first = self.pick(given[0]) if len(given) == 1 else None
+        if isinstance(first, Collection) and any(map(_is_held, first.items)):
+            return self.collection("list", self.unpacked(first))
         return None
+
+    def _enumerated(self, given: list[Value], named: dict[str, Value]) -> Value | None:
+        first = self.pick(given[0]) if given else None
+        if not isinstance(first, Collection) or not any(map(_is_held, first.items)):
+            return None
+        pairs = enumerate(self.unpacked(first))
+        rows = [self.collection("tuple", (Constant(number), item)) for number, item in pairs]
+        return self.collection("list", rows)
+
+    def _zipped(self, given: list[Value], named: dict[str, Value]) -> Value | None:
+        parts = [part for part in map(self.pick, given) if isinstance(part, Collection)]
+        if len(parts) != len(given) or not any(_is_held(v) for part in parts for v in part.items):
+            return None
+        rows = zip(*map(self.unpacked, parts), strict=False)
+        return self.collection("list", [self.collection("tuple", row) for row in rows])
 
     # --- text ---
 
@@ -281,7 +305,9 @@ class Expressions(Calls):
         test = self.pick(self.value(node.test, scope))
         if self.probing and not isinstance(test, Constant):
             one, two = self.value(node.body, scope), self.value(node.orelse, scope)
-            return Unknown(("either", key(test), key(one), key(two)))
+            held = any(isinstance(value, _HELD) or _options(value) for value in (one, two))
+            options = (*(_options(one) or (one,)), *(_options(two) or (two,))) if held else ()
+            return Unknown(("either", key(test), key(one), key(two)), options)
         return self.value(node.body if self.truth(test) else node.orelse, scope)
 
     def _on_compare(self, node: ast.Compare, scope: Scope) -> Value:
@@ -307,7 +333,7 @@ class Expressions(Calls):
                 return Constant(bool(_COMPARE[type(op)](left, right)))
             except Exception:
                 return None
-        if isinstance(two, Collection) and isinstance(op, (ast.In, ast.NotIn)):
+        if isinstance(op, (ast.In, ast.NotIn)):
             return self._contained(one, op, two)
         return None
 
@@ -318,7 +344,13 @@ class Expressions(Calls):
             return literal(value)
         return literal(value)
 
-    def _contained(self, one: Value, op: ast.cmpop, two: Collection) -> Value | None:
+    def _contained(self, one: Value, op: ast.cmpop, two: Value) -> Value | None:
+        name = literal(one)
+        if isinstance(two, Outside) and two.name == "sys.modules" and isinstance(name, str):
+            if name in self.modules or name in self.tree.named:
+                return Constant((name in self.modules) == isinstance(op, ast.In))
+        if not isinstance(two, Collection):
+            return None
         held = two.names if two.kind == "dict" else two.items
         if not isinstance(one, Constant) or not all(isinstance(v, Constant) for v in held):
             return None
@@ -350,6 +382,9 @@ class Expressions(Calls):
         if isinstance(owner, Product) and owner.maker == "collections.defaultdict":
             self.event("change", identity(owner), key(name))
             self.changes[identity(owner)].add(self.site)
+        if isinstance(owner, Collection):
+            found = self.operate("item", owner, name)
+            return self.any_of(owner, found) if isinstance(found, Unknown) else found
         if isinstance(owner, Outside) and owner.name in ("os.environ", "sys.argv"):
             self.sees["outside", owner.name].add(self.site)
             self.frame.reads |= {owner.name}
@@ -391,6 +426,8 @@ class Expressions(Calls):
             self.stain()  # whatever else was imported is seen
         if isinstance(wanted, str) and wanted in self.modules:
             return self.as_value(self.modules[wanted])
+        if isinstance(wanted, str) and wanted in self.tree.named:
+            self.event("not loaded", wanted)
         return None
 
     def _on_call(self, node: ast.Call, scope: Scope) -> Value:
@@ -409,32 +446,23 @@ class Expressions(Calls):
                     named[str(literal(one))] = two
             else:
                 named["**"] = self.operate("unpack", value)
-        if given and _last(self.pick(function)) in effects.PATCHING:
-            self._patched([self.pick(value) for value in given])
+        if given:
+            given = self.patch(self.pick(function), given, named)
         return self.call(function, given, named)
-
-    def _patched(self, given: list[Value]) -> None:
-        """Note the module's name that a patch replaces: by its path, or of a module."""
-        first, second = given[0], given[1] if len(given) > 1 else NONE
-        if isinstance(first, ModuleValue) and isinstance(second, Constant):
-            self.note_write(first.module, str(second.value))
-        elif isinstance(first, Constant) and isinstance(first.value, str):
-            parts = first.value.split(".")
-            for index in range(len(parts) - 1, 0, -1):
-                known = self.modules.get(".".join(parts[:index]))
-                if isinstance(known, Module):
-                    self.note_write(known, parts[index])
-                    break
 
     # --- comprehensions ---
 
-    def each(self, value: Value) -> list[Value]:
-        """List what a loop runs through; two of what is unknown, since a loop may run again."""
+    def each(self, value: Value, *, every: bool = False) -> list[Value]:
+        """List what a loop runs through; where a body is read, two stand for all that are alike.
+
+        `every` is a loop whose items may name what it sets.
+        """
         value = self.pick(value)
         if isinstance(value, Collection):
             self.observe_object(value)
-            most = MOST_TURNS_READ if self.probing else MOST_ITEMS
-            return list(value.names if value.kind == "dict" else value.items)[:most]
+            held = list(value.names if value.kind == "dict" else value.items)
+            few = self.probing and not every and not any(map(_is_held, held))
+            return held[: MOST_TURNS_READ if few else MOST_ITEMS]
         if isinstance(value, Constant) and isinstance(value.value, str):
             return [Constant(letter) for letter in value.value[:MOST_ITEMS]]
         return [self.operate("iterate", value)]
@@ -447,7 +475,7 @@ class Expressions(Calls):
             if not rest:
                 return [[self.value(part, inner) for part in parts]]
             found = []
-            for item in self.each(self.value(rest[0].iter, around)):
+            for item in self.each(self.value(rest[0].iter, around), every=names_what_it_sets(node)):
                 self.bind_inner(rest[0].target, item, inner)
                 if all(self._passes(test, inner) for test in rest[0].ifs):
                     found += rows(rest[1:], inner)
@@ -498,23 +526,32 @@ class Expressions(Calls):
         return self.mapping([row[0] for row in rows], [row[1] for row in rows])
 
 
+def _options(value: Value) -> tuple[Value, ...]:
+    return value.options if isinstance(value, Unknown) else ()
+
+
+def _is_held(value: Value) -> bool:
+    """Tell whether a value is code or a module, or a container of such."""
+    inner = value.items if isinstance(value, Collection) else (value,)
+    return any(isinstance(item, _HELD) for item in inner)
+
+
+@lru_cache(maxsize=1 << 12)
+def names_what_it_sets(node: ast.AST) -> bool:
+    """Tell whether a loop may set, patch or import something whose name it runs through."""
+    return any(
+        getattr(inner, "id", "") in _BY_NAME or getattr(inner, "attr", "") in _BY_NAME
+        for inner in ast.walk(node)
+    )
+
+
+_BY_NAME = PATCHING | {"import_module", "__import__", "getattr", "__setattr__", "reload"}
+
+
 def _unpacked(value: Value) -> bool:
     """Tell whether an argument stands for any number of them."""
     how = value.how if isinstance(value, Unknown) else ()
     return isinstance(how, tuple) and how[:1] == ("unpack",)
-
-
-def _last(function: Value) -> str:
-    """Give the last name of what is called, whatever it is."""
-    if isinstance(function, Bound):
-        function = function.method
-    if isinstance(function, Outside):
-        return function.name.rpartition(".")[2]
-    if isinstance(function, Product):
-        return function.maker.rpartition(".")[2]
-    how = function.how if isinstance(function, Unknown) else ()
-    last = how[-1] if isinstance(how, tuple) and how else ""
-    return last if isinstance(last, str) else ""
 
 
 def _small(one: object, two: object) -> bool:

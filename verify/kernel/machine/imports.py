@@ -121,8 +121,8 @@ class Imports(Loads):
 
     def load_outside(self, name: str) -> Value:
         """Import a module that the tree does not have."""
-        if name in self.outside:
-            return Outside(name)
+        if self.pick(self.outside.get(name, UNBOUND)) is not UNBOUND:
+            return Outside(name)  # on other paths it may not have come in
         top = name.partition(".")[0]
         if self.probing and self.tries > self.only_imports:
             self.event("may be missing", name)
@@ -339,7 +339,8 @@ class Imports(Loads):
         where = self.homes.get(home(module, name), ("written", name))
         self.put(module.names, name, value)
         self.note_write(module, name)
-        self.event("write", where, key(value))
+        # Whose binding of that name it is, is compared by who reads it: `Writes`.
+        self.event("write", name, key(value))
         self.changes[where].add(self.site)
 
     def note_write(self, module: Module, name: str) -> None:

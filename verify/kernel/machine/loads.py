@@ -51,6 +51,7 @@ class Loads(State):
         self.reads: Callable[[Module, str], None] | None = None
         self.reader: Function | None = None  # whose body is being read with unknown arguments
         self.inner: list[Function] | None = None  # what a body that is read makes
+        self.yielded: list[Value] | None = None  # of the generator that runs, all at once
         self.changed = 0  # units whose modules the present entry has changed
         self.slots = 0  # how often a submodule was read off its package that another one imported
         self.loaded = 0  # modules that were run: what the work is measured by
@@ -192,6 +193,7 @@ class Loads(State):
     _AWAY = (
         *("trace", "deaths", "given", "answers", "_asked", "tries", "only_imports", "probing"),
         *("reads", "reader", "inner", "outside", "ran", "definitions", "steps", "most_steps"),
+        "yielded",
     )
 
     def _away(self, frame: Frame) -> tuple[dict[str, object], int, int, tuple[str, ...]]:
@@ -200,6 +202,7 @@ class Loads(State):
         self.trace, self.deaths, self.given, self.answers, self._asked = [], [], {}, {}, None
         self.tries = self.only_imports = self.steps = 0
         self.probing, self.reads, self.reader, self.inner = False, None, None, None
+        self.yielded = None
         self.outside, self.ran, self.definitions = {}, {}, {}
         self.most_steps = MOST_STEPS
         self.frames.append(frame)
@@ -310,6 +313,15 @@ class Loads(State):
             return False
         holder = self._born.get(id(space))
         return id(space) in self._common or (holder is not None and holder[2].top() is frame)
+
+    def forget(self, name: str) -> None:
+        """Take a module out of what is there, with those that loaded with it."""
+        unit = None if dict.__contains__(self.modules, name) else self.modules.unit(name)
+        self.stain()
+        if unit is not None:
+            self.rebind(self.visible, unit.root, UNBOUND)
+        else:
+            self.remove(self.modules, name)
 
     # --- units ---
 

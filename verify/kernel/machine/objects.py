@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
 
 from verify.kernel import effects
-from verify.kernel.machine.imports import Imports, home
+from verify.kernel.machine.frames import ASKED, Frames
+from verify.kernel.machine.imports import home
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
     UNBOUND,
@@ -35,7 +36,7 @@ _QUIET = words(
 )
 
 
-class Objects(Imports):
+class Objects(Frames):
     """The part of the machine that knows attributes."""
 
     # --- classes ---
@@ -92,13 +93,15 @@ class Objects(Imports):
         if isinstance(value, Collection):
             inner = value.items[:200] if depth < 4 else ()
             return any(self.acts(item, depth + 1) for item in inner)
-        return isinstance(value, Unknown)
+        return isinstance(value, Unknown) and not is_text(value.how)
 
     # --- reading ---
 
     def attribute(self, owner: Value, name: str, default: Value | None = None) -> Value:
         """Give an attribute of anything; `default` is what `getattr` was given."""
         owner = self.pick(owner)
+        if name in ASKED:
+            self.ask_attribute(owner, name)
         if isinstance(owner, ModuleValue):
             return self._of_module(owner.module, name, default)
         if isinstance(owner, Outside):
@@ -132,6 +135,8 @@ class Objects(Imports):
     def _special(self, module: Module, name: str) -> Value:
         if name == "__dict__":
             return Names(module)
+        if name == "__setattr__":
+            return Bound(ModuleValue(module), Outside(".__setattr__"))
         if name == "__name__":
             return Constant(module.name)
         if name == "__file__" and module.kind == "space":
@@ -210,6 +215,9 @@ class Objects(Imports):
             return Bound(owner, Outside(f".{name}"))
         if isinstance(owner, Names):
             return Bound(owner, Outside(f".{name}"))
+        for option in owner.options if isinstance(owner, Unknown) else ():
+            if isinstance(option, ModuleValue) and self.reads:
+                self.reads(option.module, name)
         return Unknown(("attribute", key(owner), name))
 
     # --- writing ---
@@ -231,9 +239,20 @@ class Objects(Imports):
             self._changed(owner, "set", name, key(value))
         else:
             self.event("set", key(owner), name, key(value))
+            for option in owner.options if isinstance(owner, Unknown) else ():
+                self.set_attribute(option, name, value)
+
+    def touch(self, owner: Value) -> None:
+        """Note that a logger changes: whoever has this one under a name reads the change."""
+        if isinstance(owner, Product) and owner.maker in effects.LOGGERS:
+            for module in self.modules.values():
+                for name, value in module.names.items() if isinstance(module, Module) else ():
+                    if value is owner:
+                        self.note_write(module, name)
 
     def _changed(self, owner: Value, *how: object) -> None:
         """Note that an object changes, unless the same statement made it."""
+        self.touch(owner)
         made = made_by(owner)
         if made[0] != self.site:
             self.event("change", identity(owner), *how)
@@ -270,6 +289,19 @@ def assigned(node: ast.ClassDef) -> frozenset[str]:
         elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             found.add(inner.value)  # `setattr`, `__slots__`
     return frozenset(found)
+
+
+def is_text(how: Hashable) -> bool:
+    """Tell whether an unknown value is a text that was put together from plain ones."""
+    if not isinstance(how, tuple) or not how:
+        return False
+    head = how[0]
+    if head in ("own name", "str", "int", "float", "bool", "NoneType"):
+        return True
+    inner = how[1:]
+    if head in ("unknown", "Add", "Mod"):
+        return all(map(is_text, inner))
+    return head in ("text", "format")
 
 
 def made_by(value: Value) -> tuple[object, int]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from verify.kernel import effects
 from verify.kernel.machine.calls import Returned
-from verify.kernel.machine.expressions import Expressions, builtin_error
+from verify.kernel.machine.expressions import Expressions, builtin_error, names_what_it_sets
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import identity
+from verify.kernel.machine.patches import Replaced
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.units import LOAD
@@ -21,13 +22,14 @@ from verify.kernel.machine.values import (
     Constant,
     Function,
     Instance,
+    Key,
     Made,
-    Module,
     ModuleValue,
     Names,
     Outside,
     Product,
     Scope,
+    Space,
     Unknown,
     Value,
     compact,
@@ -179,7 +181,10 @@ class Machine(Expressions):
         self.outside_changed(owner.name, ("item", key(name), key(value)))
 
     def _do_assign(self, node: ast.Assign, scope: Scope) -> None:
+        asked = dict(self.asked) if _hands_on(node) else None
         value = self.value(node.value, scope)
+        if asked is not None:
+            self.asked = asked
         for target in node.targets:
             self.assign(target, value, scope)
 
@@ -189,8 +194,8 @@ class Machine(Expressions):
         if node.value:
             self.assign(node.target, self.value(node.value, scope), scope)
         if scope.kind == "class" and isinstance(node.target, ast.Name):
-            note = Constant(ast.dump(node.annotation))
-            self.put(scope.names, f"(annotation {node.target.id})", note)
+            # What the annotation means is compared among the references of the class.
+            self.put(scope.names, f"(annotation {node.target.id})", NONE)
 
     def _do_augassign(self, node: ast.AugAssign, scope: Scope) -> None:
         one = self.pick(self.value(_loaded(node.target), scope))
@@ -199,6 +204,9 @@ class Machine(Expressions):
             self.set_items(one, (*one.items, *two.items))
             self._changed(one, "+=", key(two))
             self.assign(node.target, one, scope)
+            return
+        if isinstance(one, Names) and isinstance(two, Collection):
+            self.method(one, ".update", [two], {})
             return
         plain = ast.BinOp(_Given(one), node.op, _Given(two))
         if isinstance(one, Collection) and one.kind not in ("tuple", "list"):
@@ -229,7 +237,8 @@ class Machine(Expressions):
         name = self.pick(self.value(target.slice, scope))
         if isinstance(owner, Outside) and owner.name == "sys.modules":
             if isinstance(name, Constant):
-                self.remove(self.modules, str(name.value))
+                self.forget(str(name.value))
+            self.unload([name])
             self.event("unload", key(name))
             return
         if isinstance(owner, Names) and isinstance(name, Constant):
@@ -262,6 +271,7 @@ class Machine(Expressions):
 
     def each_way(self, scope: Scope, *bodies: list[ast.stmt]) -> None:
         """Run several branches one after the other, whatever way each is left."""
+        before, found = dict(scope.names), []
         for body in bodies:
             try:
                 self.block(body, scope)
@@ -269,6 +279,18 @@ class Machine(Expressions):
                 self.event("leaves")
             except Raised as error:
                 self.event("raises", error.error, error.about, error.outside)
+            found.append(dict(scope.names))
+        self._either(scope, [before, *found])
+
+    def _either(self, scope: Scope, found: list[Space]) -> None:
+        """Join what names are bound to where one of it is a module: it may be any of them."""
+        for name in found[-1]:
+            values = [names[name] for names in found if name in names]
+            if any(isinstance(value, ModuleValue) for value in values):
+                options = {key(value): value for value in values}
+                if len(options) > 1:
+                    told = Unknown(("either", *options), tuple(options.values()))
+                    self.put(scope.names, name, told)
 
     def read_main(self, node: ast.stmt, scope: Scope) -> None:
         """Run what a script does when it is what starts: what it calls is read for itself."""
@@ -283,7 +305,7 @@ class Machine(Expressions):
             self.probing = False
 
     def _do_for(self, node: ast.For, scope: Scope) -> None:
-        items = self.each(self.value(node.iter, scope))
+        items = self.each(self.value(node.iter, scope), every=names_what_it_sets(node))
         try:
             for item in items:
                 self.assign(node.target, item, scope)
@@ -312,7 +334,7 @@ class Machine(Expressions):
         self.block(node.orelse, scope)
 
     def _do_with(self, node: ast.With, scope: Scope) -> None:
-        patches: list[tuple[Module, str, Value]] = []
+        patches: list[Replaced] = []
         for item in node.items:
             manager = self.pick(self.value(item.context_expr, scope))
             entered = self._enter(manager, item, scope, patches)
@@ -331,7 +353,7 @@ class Machine(Expressions):
         manager: Value,
         item: ast.withitem,
         scope: Scope,
-        patches: list[tuple[Module, str, Value]],
+        patches: list[Replaced],
     ) -> Value:
         if isinstance(manager, Product):
             if manager.maker == "contextlib.nullcontext":
@@ -339,7 +361,7 @@ class Machine(Expressions):
                 given = isinstance(call, ast.Call) and call.args
                 return self.value(call.args[0], scope) if given else NONE  # type: ignore[attr-defined]
             if manager.maker.startswith("unittest.mock.patch"):
-                return self._patch(manager, item, scope, patches)
+                return self.enter_patch(manager, item.context_expr, scope, patches)
             return Unknown(("entered", key(manager)))
         if isinstance(manager, Instance):
             method = self.in_class(manager.of, "__enter__")
@@ -347,34 +369,6 @@ class Machine(Expressions):
                 return self.call(method, [manager], {})
         self.event("with", key(manager))
         return Unknown(("entered", key(manager)))
-
-    def _patch(
-        self,
-        manager: Product,
-        item: ast.withitem,
-        scope: Scope,
-        patches: list[tuple[Module, str, Value]],
-    ) -> Value:
-        call = item.context_expr
-        if not isinstance(call, ast.Call) or not call.args:
-            return Unknown(("entered", key(manager)))
-        first = self.pick(self.value(call.args[0], scope))
-        value: Value = Unknown(("patched", key(manager)))
-        name = ""
-        if isinstance(first, Constant) and isinstance(first.value, str):
-            whose, _, name = first.value.rpartition(".")
-            owner = self.load(whose) if whose else first
-            rest = call.args[1:]
-        else:
-            second = self.pick(self.value(call.args[1], scope)) if len(call.args) > 1 else NONE
-            name, owner, rest = str(getattr(second, "value", "")), first, call.args[2:]
-        if rest:
-            value = self.value(rest[0], scope)
-        if isinstance(owner, ModuleValue) and name:
-            before = self.attribute(owner, name)
-            self.write(owner.module, name, value)
-            patches.append((owner.module, name, before))
-        return value
 
     # --- exceptions ---
 
@@ -506,7 +500,7 @@ class Machine(Expressions):
             notes = [arg.annotation for arg in parameters(node) if arg.annotation is not None]
             if node.returns:
                 notes.append(node.returns)
-            parts += [key(self.value(note, scope)) for note in notes]
+            parts += [_without_texts(key(self.value(note, scope))) for note in notes]
         value: Value = made
         for decorator in reversed(decorators):
             value = self.call(decorator, [value], {})
@@ -583,6 +577,23 @@ class Machine(Expressions):
             "builtins.type",
             "typing.NewType",
         )
+
+
+def _hands_on(node: ast.Assign) -> bool:
+    """Tell whether `f.__module__` is given to another function, which asks nothing."""
+    target = node.targets[0]
+    return (
+        isinstance(target, ast.Attribute)
+        and isinstance(node.value, ast.Attribute)
+        and target.attr == node.value.attr == "__module__"
+    )
+
+
+def _without_texts(note: Key) -> Key:
+    """Give what an annotation is made of; what its texts name is compared as references are."""
+    if not isinstance(note, tuple):
+        return note
+    return ("str",) if note[:1] == ("str",) else tuple(map(_without_texts, note))
 
 
 class _Given(ast.expr):

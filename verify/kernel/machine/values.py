@@ -208,6 +208,7 @@ class Unknown(Value):
     """What cannot be told, named by how it came about."""
 
     how: Key
+    options: tuple[Value, ...] = ()  # what it may be, where a body is read on all its paths
 
     def __post_init__(self) -> None:
         self.how = compact(self.how)

@@ -1,0 +1,109 @@
+"""Questions of where something stands: its module, its file, its source, the frames that run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+
+from verify.kernel.machine.imports import Imports, Sites
+from verify.kernel.machine.values import (
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Instance,
+    ModuleValue,
+    Product,
+    Unknown,
+    Value,
+)
+from verify.kernel.tree import Tree
+from verify.kernel.words import words
+
+_SOURCES = words(
+    """inspect.getsource inspect.getsourcefile inspect.getsourcelines inspect.getfile
+    inspect.getabsfile inspect.getmodule inspect.findsource inspect.getmodulename"""
+)
+_FRAMES = words(
+    """sys._getframe sys._getframemodulename inspect.stack inspect.currentframe
+    traceback.extract_stack inspect.getouterframes"""
+)
+_ASKING = words(
+    """__module__ __globals__ getsource getsourcefile getsourcelines getfile getabsfile getmodule
+    findsource _getframe _getframemodulename currentframe stack extract_stack co_filename
+    co_firstlineno stacklevel"""
+)
+_CODE = ("co_filename", "co_firstlineno")
+ASKED = frozenset({"__module__", "__globals__", *_CODE})  # attributes that say where
+
+
+class Frames(Imports):
+    """The part of the machine that notes who asks where something stands."""
+
+    def __init__(self, tree: Tree, sites: Sites, folders: Sequence[str]) -> None:
+        super().__init__(tree, sites, folders)
+        # what is asked for, whose it is, and where
+        self.asked: dict[tuple[str, Hashable, str, int], None] = {}
+
+    def _ask_where(self, what: str, whose: Hashable) -> None:
+        path, line = self.at[-1]
+        self.asked[what, whose, path, line] = None
+
+    def ask_attribute(self, owner: Value, name: str) -> None:
+        """Note that an attribute is read that says where its owner stands."""
+        if name in ("__module__", "__globals__"):
+            self._ask_of(f"its `{name}`", owner)
+        elif name in _CODE and isinstance(owner, Unknown):
+            how = owner.how
+            if isinstance(how, tuple) and len(how) == 3 and how[2] == "__code__":
+                self._ask_where(f"its `{name}`", how[1])
+
+    def ask_call(self, name: str, given: Sequence[Value], named: dict[str, Value]) -> None:
+        """Note that something outside is called that looks where its argument or caller stands."""
+        if name in _SOURCES and given:
+            self._ask_of(f"its source or file (`{name}`)", self.pick(given[0]))
+        elif name in _FRAMES:
+            for function in self.stack[:-1]:
+                self._ask_where(f"the frame of its caller (`{name}`)", function.name)
+            self._ask_where(f"the frame of its caller (`{name}`)", self.site)
+        elif name == "warnings.warn":
+            level = named.get("stacklevel", given[2] if len(given) > 2 else None)
+            if level is not None:
+                self._ask_level(self.pick(level))
+
+    def _ask_level(self, level: Value) -> None:
+        """Note whose file and line a warning shows."""
+        number = level.value if isinstance(level, Constant) else None
+        what = "the file of its caller, to warn"
+        if isinstance(number, int) and 1 < number <= len(self.stack):
+            self._ask_where(what, self.stack[-number].name)
+        elif isinstance(number, int) and number == len(self.stack) + 1:
+            self._ask_where(what, self.site)
+
+    def _ask_of(self, what: str, owner: Value) -> None:
+        if isinstance(owner, Bound):
+            owner = owner.method
+        if isinstance(owner, Product) and owner.wraps is not None:
+            owner = owner.wraps
+        if isinstance(owner, Instance):
+            owner = owner.of
+        if isinstance(owner, (Class, Function)):
+            self._ask_where(what, owner.name)
+        elif isinstance(owner, ModuleValue):
+            self._ask_where(what, owner.module.name)
+
+
+@lru_cache(maxsize=1 << 15)
+def asks(node: ast.AST) -> frozenset[str]:
+    """Give the words of a body by which it may ask where something stands."""
+    found = set()
+    for inner in ast.walk(node):
+        for name in ("id", "attr", "arg", "value"):
+            word = getattr(inner, name, None)
+            if isinstance(word, str) and word in _ASKING:
+                found.add(word)
+        if isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") == "warn":
+            if len(inner.args) > 2:
+                found.add("stacklevel")
+    return frozenset(found)

@@ -1,0 +1,139 @@
+"""Code that asks where something stands, which is what a move changes.
+
+`__module__`, the file, the source or the frame of what moved is another than before. A machine
+notes who asks for them, and of what; what did not move has them as it had.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Hashable
+
+from verify.kernel.both import Both
+from verify.kernel.conserve import symbol
+from verify.kernel.machine import Machine
+from verify.kernel.machine.frames import asks
+from verify.kernel.machine.values import Class, Function, Product
+from verify.kernel.pairing import At
+from verify.kernel.verdict import OPEN, Place
+from verify.kernel.words import words
+
+_SAME_FILE = words("abspath realpath normpath fspath str Path PurePath resolve absolute")
+_FOLDER = words("dirname parent parents with_name")
+
+
+class Standing:
+    """Collects who asks where what moved stands."""
+
+    def __init__(self, both: Both) -> None:
+        self.both = both
+        self._moved = dict(both.pairing.moved())
+        self._left = {both.name(at[0]) for pair in self._moved.items() for at in pair}
+        self._said: dict[tuple[str, str], dict[Place, None]] = {}
+
+    def note(self, machine: Machine) -> None:
+        """Collect what the runs of a side have asked for."""
+        for what, whose, path, line in machine.asked:
+            title = self._title(whose)
+            if title:
+                self._say(what, title, Place(path, line, machine.tree.side))
+
+    def report(self) -> None:
+        """Report who asks."""
+        for target in self._moved.values():
+            self._file(target)
+        self._loggers()
+        for (what, title), places in self._said.items():
+            why = f"this asks for {what}, which is another after the move"
+            self.both.found.say(OPEN, title, why, *places)
+
+    def _say(self, what: str, title: str, place: Place) -> None:
+        self._said.setdefault((what, title), {})[place] = None
+
+    def _title(self, whose: Hashable) -> str:
+        """Give the name of a definition, statement or module, if it is no longer what it was."""
+        if isinstance(whose, str):
+            return whose if whose in self._left else ""
+        while isinstance(whose, tuple) and whose and whose not in self._moved:
+            whose = whose[1] if whose[0] == "definition" else whose[0]
+        if whose in self._moved:
+            return symbol(self.both.statement(self.both.base, whose).node)
+        return ""
+
+    def inherited(self, machine: Machine, made: Function | Class) -> None:
+        """A class that moved has methods of classes that may ask their object for its module."""
+        title = self._title(made.name) if isinstance(made, Class) else ""
+        for of in machine.above(made) if title else ():
+            for held in of.attributes.values():
+                method = held.wraps if isinstance(held, Product) else held
+                if isinstance(method, Function) and asks(method.node) & {"__module__"}:
+                    place = Place(method.scope.module.path, method.node.lineno, machine.tree.side)
+                    self._say("the `__module__` of its object", title, place)
+
+    def _file(self, at: At) -> None:
+        """Moved code that reads the path of its file, and more of it than the folder."""
+        node = self.both.statement(self.both.target, at).node
+        above = {
+            child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)
+        }
+        for name in ast.walk(node):
+            if isinstance(name, ast.Name) and name.id == "__file__" and not _folder(name, above):
+                self._say("`__file__`", symbol(node), Place(at[0], name.lineno))
+
+    def _loggers(self) -> None:
+        """Code that asks for a logger by its module, which code that logs has left."""
+        gone: dict[str, str] = {}
+        for base, target in self._moved.items():
+            node = self.both.statement(self.both.base, base).node
+            used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+            source = self.both.base.source(base[0])
+            if any(used & _logger(other.node) for other in source.statements):
+                one, two = _above(self.both.name(base[0])), _above(self.both.name(target[0]))
+                gone.update(dict.fromkeys(one - two, symbol(node)))
+        if not gone:
+            return
+        names = "|".join(sorted(map(re.escape, gone)))
+        asked = re.compile(rf"{_BY_NAME}\([^()]*[\"']({names})[\"']".encode())
+        for path, data in sorted(self.both.target.files.items()):
+            for found in asked.finditer(data) if path.endswith(".py") else ():
+                name = found[1].decode()
+                place = Place(path, data[: found.start()].count(b"\n") + 1)
+                self._say(f"the logger `{name}`, by which it logged", gone[name], place)
+
+
+_BY_NAME = r"\b(?:assertLogs|assertNoLogs|at_level|set_level)"  # what a test asserts, or hears
+
+
+def _above(name: str) -> set[str]:
+    """Give a logger's name and those of the loggers above it."""
+    parts = name.split(".")
+    return {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+
+
+def _logger(node: ast.stmt) -> set[str]:
+    """Give the names that a statement binds to a logger of its module's name."""
+    value = node.value if isinstance(node, ast.Assign) else None
+    if isinstance(value, ast.Call) and any(
+        isinstance(inner, ast.Name) and inner.id == "__name__" for inner in ast.walk(value)
+    ):
+        return {
+            name.id
+            for name in ast.walk(node)
+            if isinstance(getattr(name, "ctx", None), ast.Store) and isinstance(name, ast.Name)
+        }
+    return set()
+
+
+def _folder(name: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
+    """Tell whether of a path nothing but the folder is used."""
+    at = above.get(name)
+    while at is not None:
+        called = at.func if isinstance(at, ast.Call) else at
+        last = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        if last in _FOLDER:
+            return True
+        if last not in _SAME_FILE:
+            return False
+        at = above.get(at)
+    return False

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from verify.kernel import conserve, files, judging, symlinks
+from verify.kernel import conserve, files, judging, pythons, symlinks
 from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
@@ -56,18 +56,19 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
     ours = {**shared, **_regular(base)}
     theirs = {**shared, **_regular(target)}
     apart = {path for path in base.keys() | target.keys() if base.get(path) != target.get(path)}
-    python = {
+    changed = {
         path
         for path in apart
         if any(path in side and is_python(path, side[path]) for side in (ours, theirs))
         and ours.get(path) != theirs.get(path)
     }
-    unread = _unread(ours, theirs, python)
+    unread = _unread(ours, theirs, changed)
     if unread is not None:
         return unread
     both: Both | None = None
     try:
-        both = Both.of(ours, theirs, python)
+        both = Both.of(ours, theirs, changed)
+        both.found.pythons = pythons.allowed(theirs, changed)
         conserve.check(both)
         Comments(both).check()
         Imports(both).check()
@@ -76,7 +77,7 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
     except RecursionError:
         found = both.found if both is not None else Findings()
-        found.say(OPEN, min(python, default=""), "a statement nests too deeply")
+        found.say(OPEN, min(changed, default=""), "a statement nests too deeply")
         return found.certificate()
     return both.found.certificate()
 

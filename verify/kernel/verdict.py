@@ -94,7 +94,8 @@ class Certificate:
 
     `relocated` are the modules that moved whole, by their old and new path. `other_files` are files
     that changed and are not Python: nothing vouches for them. `relaid` counts the statements that
-    have the same tokens in another layout.
+    have the same tokens in another layout. `pythons` are the versions that it holds for, as the
+    tree spells them; every one that Repot knows where the tree says nothing.
     """
 
     findings: tuple[Finding, ...]
@@ -103,6 +104,7 @@ class Certificate:
     relocated: tuple[tuple[str, str], ...] = ()
     other_files: tuple[str, ...] = ()
     relaid: int = 0
+    pythons: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -145,6 +147,7 @@ class Findings:
     relocated: set[tuple[str, str]] = field(default_factory=set)
     other_files: set[str] = field(default_factory=set)
     relaid: int = 0
+    pythons: tuple[str, ...] = ()
     _edited: dict[tuple[str, str, int], tuple[int, ...]] = field(default_factory=dict)
 
     def say(
@@ -180,6 +183,7 @@ class Findings:
             tuple(sorted(self.relocated)),
             tuple(sorted(self.other_files)),
             self.relaid,
+            self.pythons,
         )
 
 

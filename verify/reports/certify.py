@@ -75,7 +75,7 @@ def certified(base: str, target: str, certificate: Certificate, texts: Texts) ->
         verdict=verdict_of(certificate),
         headline=f"{base} .. {target}",
         sections=tuple(s for s in sections(certificate, texts) if s.findings),
-        summary=(totals(certificate), verdict_line(certificate)),
+        summary=(totals(certificate), *pythons_words(certificate), verdict_line(certificate)),
         marks=tuple(marks(certificate)),
         data=certificate_data(certificate, texts),
     )
@@ -205,6 +205,13 @@ def totals(certificate: Certificate) -> str:
     return f"Statements: {listed({k: n for k, n in parts.items() if n}) or 'none moved'}; {read}."
 
 
+def pythons_words(certificate: Certificate) -> tuple[str, ...]:
+    """Say for which Pythons the verdict holds, where the tree says which it is for."""
+    if not certificate.pythons:
+        return ()
+    return (f"Judged for Python {' and '.join(certificate.pythons)}, as the tree asks for.",)
+
+
 def certified_words(certificate: Certificate) -> str:
     """Say that it is certified, and on how many assumptions."""
     number = len(certificate.assumptions)
@@ -257,6 +264,7 @@ def certificate_data(certificate: Certificate, texts: Texts) -> dict[str, Any]:
         "added_lines": certificate.added_lines,
         "removed_lines": certificate.removed_lines,
         "relaid": certificate.relaid,
+        "pythons": list(certificate.pythons),
         "relocated": [{"from": old, "to": new} for old, new in certificate.relocated],
         "other_files": list(certificate.other_files),
         "moved": moved(certificate.moved),

@@ -56,7 +56,7 @@ TITLES = {
     EXPLAINED: "Explained: what the move entails",
     OBSERVED: "Observable, though no statement changed",
 }
-_MARKS = {
+MARKS = {
     NOT_READ: "cannot be judged",
     BREAKS: "behaviour differs",
     OPEN: "cannot be judged",
@@ -174,10 +174,10 @@ def _code(finding: Found, place: Spot, texts: Texts) -> Iterator[Row]:
 
 def marks(certificate: Certificate) -> Iterator[Mark]:
     """The same places for a forge. What is gone has no line in the target."""
-    for finding in certificate.of(*_MARKS):
+    for finding in certificate.of(*MARKS):
         first = finding.place
         place, why = sided(first.path, first.line, first.side, finding.sentence)
-        yield Mark(place, _MARKS[finding.kind], why)
+        yield Mark(place, MARKS[finding.kind], why)
 
 
 def _relocated(certificate: Certificate) -> tuple[Finding, ...]:

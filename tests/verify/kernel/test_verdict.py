@@ -166,3 +166,14 @@ def test_a_verdict_says_for_which_pythons_it_holds() -> None:
     assert judge(base, after).pythons == (">=3.12",)
     assert judge(base, {**after, "b.py": F}).pythons == (">=3.10", ">=3.12")
     assert judge({"a.py": F}, {"a.py": G}).pythons == ()
+
+
+def test_what_is_installed_is_said_in_several_places() -> None:
+    found = '[tool.setuptools.packages.find]\ninclude = ["p*"]\n'
+    settings = f'[tool.setuptools]\npy-modules = ["a"]\n\n{found}'
+    base = {"pyproject.toml": settings, "a.py": F + G, "p/__init__.py": ""}
+    after = {**base, "a.py": f"from p.b import f\n{G}", "p/b.py": F}
+    judged = judge(base, after)
+    assert judged.verdict == CERTIFIED, explain(judged)
+    loose = {**base, "a.py": f"from b import f\n{G}", "b.py": F}
+    assert judge(base, loose).of(BREAKS)

@@ -25,10 +25,10 @@ class Comments:
         self.both = both
         self.ours = {source.path: source for source in both.sources(both.base)}
         self.theirs = {source.path: source for source in both.sources(both.target)}
+        self._spelled = Spelled(both)
         # New files of the move: those that received something, and packages.
         self.received = {target[0] for target in both.pairing.base_of}
         self.received |= {path for path in self.theirs if path.endswith("/__init__.py")}
-        self._spelled = Spelled(both)
         self._pairs: dict[tuple[str, str], tuple[_Numbered, _Numbered]] = {}
         for source in (*self.ours.values(), *self.theirs.values()):
             _ = source.free  # deals the comments out

@@ -97,11 +97,13 @@ class Loaded(dict[str, Any]):
         super().__init__()
         self._visible = visible
         self._index = index
-        self._gone: set[str] = set()  # modules of units that were taken out of `sys.modules`
+        self._taken: set[str] = set()  # of units, and taken out of `sys.modules`
 
     def unit(self, name: str) -> Unit | None:
-        """Give the unit in sight that a module is of."""
-        for unit in self._index.get(name, ()) if name not in self._gone else ():
+        """Give the unit in sight that a module is of, unless somebody took it out since."""
+        if name in self._taken:
+            return None
+        for unit in self._index.get(name, ()):
             if self._visible.get(unit.root) is unit:
                 return unit
         return None
@@ -124,22 +126,26 @@ class Loaded(dict[str, Any]):
         return found
 
     def __setitem__(self, name: str, module: Any) -> None:
-        super().__setitem__(name, module)
-        self._gone.discard(name)
+        self._taken.discard(name)
+        unit = self.unit(name)
+        if unit is None or unit.modules[name] is not module:
+            super().__setitem__(name, module)
 
     def __delitem__(self, name: str) -> None:
         if super().__contains__(name):
             super().__delitem__(name)
-        else:
-            self._gone.add(name)
+        if self.unit(name) is not None:
+            self._taken.add(name)
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and bool(self.unit(name)))
 
     def __iter__(self) -> Iterator[str]:
         units = sorted(self._visible.values(), key=lambda unit: unit.number)
-        yield from (n for unit in units for n in unit.modules if n not in self._gone)
-        yield from super().__iter__()
+        own = [*super().__iter__()]
+        apart = {*own, *self._taken}
+        yield from (name for unit in units for name in unit.modules if name not in apart)
+        yield from own
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -276,6 +276,8 @@ class Expressions(Patches):
     def _on_unaryop(self, node: ast.UnaryOp, scope: Scope) -> Value:
         value = self.pick(self.value(node.operand, scope))
         if isinstance(node.op, ast.Not):
+            if self.probing and isinstance(value, (Unknown, Product, Outside)):
+                return Unknown(("not", key(value)))
             return Constant(not self.truth(value))
         number = literal(value)
         if isinstance(node.op, ast.USub) and isinstance(number, (int, float)):
@@ -284,16 +286,23 @@ class Expressions(Patches):
 
     def _on_boolop(self, node: ast.BoolOp, scope: Scope) -> Value:
         value: Value = NONE
+        found: list[Value] = []  # what it may be, where that cannot be told
         for part in node.values:
             value = self.value(part, scope)
             if part is node.values[-1]:
                 break
             if self.probing and not isinstance(value, Constant):
                 self.truth_of_unknown(value)
+                found.append(value)
                 continue
             if self.truth(value) != isinstance(node.op, ast.And):
-                return value
-        return value
+                break
+        if not found:
+            return value
+        found.append(value)
+        held = any(isinstance(one, _HELD) or _options(one) for one in found)
+        options = tuple(each for one in found for each in _options(one) or (one,)) if held else ()
+        return Unknown(("either", *map(key, found)), options)
 
     def truth_of_unknown(self, value: Value) -> None:
         """Ask for the truth of a value while both answers are followed."""

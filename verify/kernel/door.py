@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from verify.kernel import conserve, files, judging, pythons, symlinks
+from verify.kernel import conserve, files, judging, lazily, pythons, symlinks
 from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
@@ -71,7 +71,9 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
         both.found.pythons = pythons.allowed(theirs, changed)
         conserve.check(both)
         Comments(both).check()
-        Imports(both).check()
+        imports = Imports(both)
+        imports.check()
+        lazily.check(both, imports.unknown)
         judging.judge(both)
         symlinks.check(both, _links(base, target, rest))
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})

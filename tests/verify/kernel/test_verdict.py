@@ -177,3 +177,26 @@ def test_what_is_installed_is_said_in_several_places() -> None:
     assert judged.verdict == CERTIFIED, explain(judged)
     loose = {**base, "a.py": f"from b import f\n{G}", "b.py": F}
     assert judge(base, loose).of(BREAKS)
+
+
+SPY = "from a import g\n\nprint('loaded')\n"
+LATE = "def f():\n    return g()\n"
+
+
+def test_an_import_that_comes_along_leads_where_some_import_led() -> None:
+    base = {"a.py": f"def g():\n    return 1\n\n\n{LATE}", "spy.py": SPY}
+    left = "def g():\n    return 1\n"
+    honest = {**base, "a.py": left, "b.py": f"from a import g\n\n\n{LATE}"}
+    assert judge(base, honest).verdict == CERTIFIED
+    through = {**honest, "b.py": f"from spy import g\n\n\n{LATE}"}
+    [text] = judge(base, through).of(TEXT)
+    assert text.why == "this import leads to a module that nothing here led to before"
+    late = LATE.replace("return", "from a import g\n\n    return")
+    assert judge(base, {**honest, "b.py": late}).verdict == CERTIFIED
+    for line, why in (
+        ("import spy", "this import is needed by nothing"),
+        ("from spy import g", "this import leads to a module that nothing here led to before"),
+    ):
+        hidden = LATE.replace("return", f"{line}\n\n    return")
+        found = judge(base, {**honest, "b.py": f"from a import g\n\n\n{hidden}"})
+        assert why in {finding.why for finding in found.of(TEXT)}, explain(found)

@@ -129,7 +129,7 @@ class Imports:
             if (row.plain, line) in brought:
                 self._say(EXPLAINED, row, "it came with the statement that it is part of", place)
                 continue
-            why = self._unneeded(row, path, here, before) or self.unknown(row)
+            why = self._unneeded(row, path, here, before) or self.unknown(row, path)
             if why and self._tried_along(row, path, {r for r, _ in found}, here):
                 why = ""
             again = seen[row] > max(1, of_name[row.name])
@@ -200,8 +200,11 @@ class Imports:
         handed_on = path.endswith("__init__.py") and row.name in self._names
         return "" if handed_on else "is needed by nothing"
 
-    def unknown(self, row: Row) -> str:
-        """Tell what is wrong with where an import leads, if anything is."""
+    def unknown(self, row: Row, importer: str = "") -> str:
+        """Tell what is wrong with where an import leads, if anything is.
+
+        `importer` is the file that it stands at the top of; none for one that runs later.
+        """
         if row.plain in self._plain or row.module == "__future__":
             return ""
         if row.member == "TYPE_CHECKING" and row.module == "typing":
@@ -211,7 +214,8 @@ class Imports:
         path = file_of(tree, name) or file_of(tree, row.module)
         if path.endswith(".py") and self._second_name(row.module, tree.name(path)):
             return "names a module otherwise than anybody did"
-        if path and self._strange(path, row, name):
+        # What a file that was there loads when it is imported, the runs compare.
+        if path and importer not in self.both.base.files and self._strange(path, row, name):
             return "leads to a module that nothing here led to before"
         there = file_of(tree, name) or self._binds(path, row.member)
         return "" if there else "leads to what nothing led to before"

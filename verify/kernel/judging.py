@@ -19,7 +19,7 @@ from verify.kernel.bodies import (
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries, near
+from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard, near
 from verify.kernel.explain import Edits
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
@@ -244,6 +244,8 @@ class Judge:
             if first is not None and second is not None:
                 name = (("top", base, ""), 0)
                 node = self.both.statement(self.both.target, target).node
+                if is_main_guard(node):  # it has one answer, whatever the module is called
+                    first, second = _without_name(first), _without_name(second)
                 self._compare(name, symbol(node), target[0], first, second)
 
     def _definition(
@@ -319,6 +321,10 @@ def _note_globals(machine: Machine, made: Function | Class) -> None:
     for name in global_names(made.node):
         where = module.path, made.node.lineno
         machine.written.setdefault((("body", made.name), module.name, name), where)
+
+
+def _without_name(found: Resolved) -> Resolved:
+    return [(reference, means) for reference, means in found if reference.parts != ("__name__",)]
 
 
 def _aligned(found: Resolved, other: Resolved) -> Resolved:

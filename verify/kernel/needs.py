@@ -20,7 +20,6 @@ from verify.kernel.effects import STANDARD
 from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
-from verify.kernel.whole import relocated
 from verify.kernel.words import words
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -65,7 +64,7 @@ class Imports:
             for name in stored(both.statement(both.base, base).node)
         }
         self._inside: dict[str, dict[int, set[tuple[str, str, str | None]]]] = {}
-        self._came = {new: old for old, new in relocated(both).items()}
+        self._came = {new: old for old, new in both.relocated.items()}
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
         self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
         self._led = {

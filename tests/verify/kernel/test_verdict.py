@@ -200,3 +200,21 @@ def test_an_import_that_comes_along_leads_where_some_import_led() -> None:
         hidden = LATE.replace("return", f"{line}\n\n    return")
         found = judge(base, {**honest, "b.py": f"from a import g\n\n\n{hidden}"})
         assert why in {finding.why for finding in found.of(TEXT)}, explain(found)
+
+
+@pytest.mark.parametrize("guard", ["", "\n\nif __name__ == '__main__':\n    print(f())\n"])
+def test_a_module_that_moved_whole_is_the_same_module(guard: str) -> None:
+    base = {
+        "shop/__init__.py": "",
+        "shop/orders.py": F + guard,
+        "till.py": "from shop import orders\n\n\ndef pay():\n    return orders.f()\n",
+    }
+    after = {
+        "shop/__init__.py": "",
+        "shop/sales/__init__.py": "",
+        "shop/sales/orders.py": base["shop/orders.py"],
+        "till.py": base["till.py"].replace("from shop", "from shop.sales"),
+    }
+    found = judge(base, after)
+    gone = ["a file that can be run is gone"] if guard else []
+    assert [finding.why for finding in found.of(BREAKS, OPEN, TEXT)] == gone, explain(found)

@@ -8,6 +8,7 @@ behaviour what is behaviour and what is not: what the generator's judge blanks
 bodies    what function bodies refer to, and what they do
 both      the pair of trees, with what everyone asks of it
 comments  so are comments, each at its place
+computed  imports and code that are put together, in files which no run reaches
 conserve  statements are conserved one to one
 copies    what may stand twice
 doctests  examples in docstrings
@@ -20,12 +21,12 @@ judging   the order of judgement
 links     which units of the two sides belong together
 lazily    imports inside functions and classes
 lookups   lookups at run time: open, or assumed
+near      which files a change can be reached from
 needs     imports that a move entails
 observed  what one statement reads at import and another changes, over several entries
 packaging what is installed: whether lists of packages and sources take what is new
 pairing   which statement of the target is which of the base
 paths     files that code reads or runs by their path, and folders that it lists
-pythons   for which Pythons a verdict holds
 runs      runs of one entry on both sides
 setters   writes to an attribute of an object that nobody knows
 settings  settings that tools read, pytest's among them
@@ -40,6 +41,7 @@ tests     tests: which are collected, and what pytest brings to each
 traces    two runs compared: events, bindings, how they end
 tree      one tree: what modules are called, where an import leads, who reaches a change
 verdict   the kinds of findings, and the verdict that follows from them
+versions  for which Pythons a verdict holds
 whole     which modules moved whole, and what went along with them
 words     lists of words, as they are written down
 writes    writes to a module from anywhere, and whom they reach

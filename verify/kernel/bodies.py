@@ -20,7 +20,7 @@ from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.patches import is_patch_name, stands_for_patch
-from verify.kernel.machine.scopes import INNER, binds, own_names, parameters
+from verify.kernel.machine.scopes import INNER, binds, own_names, parameters, type_parameters
 from verify.kernel.machine.state import MOST_STEPS, Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
 from verify.kernel.machine.units import Event
@@ -118,6 +118,7 @@ def _collect(
         outer = isinstance(node, DEFINITIONS) and name in _AROUND
         if top and outer:
             continue  # evaluated where the definition stands, when it is made
+        outer = outer and (name == "decorator_list" or not type_parameters(node))
         within = note or name in ("annotation", "returns")
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
@@ -178,6 +179,7 @@ _AROUND = ("decorator_list", "bases", "keywords")
 
 def _inside(node: ast.AST, hidden: frozenset[str], *, top: bool) -> frozenset[str]:
     """Give the names that are hidden within a node."""
+    hidden |= type_parameters(node)
     if isinstance(node, ast.ClassDef):
         return hidden
     if isinstance(node, (*DEFINITIONS, ast.Lambda)):

@@ -91,11 +91,13 @@ class Comments:
         """Tell whether a comment for tools stands at an import that was not there before."""
         old = self.ours.get(source.path)
         known = {statement.text for statement in old.statements} if old else set()
+        given = {node.arg for node in ast.walk(source.tree) if isinstance(node, ast.arg)}
+        plain = used(source) - given  # a fixture is used where a parameter has its name
         return any(
             statement.imports_only
             and statement.first <= comment.line <= statement.last
             and statement.text.replace(comment.text, "").rstrip() not in known
-            and not set(stored(statement.node)) <= used(source)
+            and not set(stored(statement.node)) <= plain
             for statement in source.statements
         )
 

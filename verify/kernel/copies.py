@@ -75,22 +75,30 @@ class Copies:
             }
         return self._compared
 
+    def _named(self, at: At, name: str) -> str:
+        """Spell a copy as somebody imports it."""
+        return f"{self.both.name(at[0])}.{name}"
+
     def _copy(self, machine: Machine, module: Module, at: At) -> None:
         node = self.both.statement(self.both.target, at).node
         place = self.both.place(self.both.target, at)
         if isinstance(node, ast.ImportFrom):
             return
         if machine.acted.get(repr(at)):
-            self.both.found.say(BREAKS, symbol(node), "it acts, and stands twice", place)
+            self.both.found.say(
+                BREAKS, self._named(at, symbol(node)), "importing both copies acts twice", place
+            )
         for name in stored(node):
             value = module.names.get(name)
             if name in self._identities():
-                why = "something asks whether a value is this one, and now there are two"
-                self.both.found.say(BREAKS, name, why, place)
+                why = "code asks by `is` whether a value is this one, and now there are two"
+                self.both.found.say(BREAKS, self._named(at, name), why, place)
             parts = [part for part in leaves(value) if part is not UNBOUND] if value else []
             if not all(map(constant, parts)):
-                why = "it makes an object of its own, and stands twice"
-                self.both.found.say(BREAKS, name, why, place)
+                why = (
+                    "there are two such objects now, and what changes one is not seen in the other"
+                )
+                self.both.found.say(BREAKS, self._named(at, name), why, place)
 
 
 def constant(value: Value) -> bool:

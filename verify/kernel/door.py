@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
-from verify.kernel import conserve, files, judging, lazily, pythons, symlinks
+from verify.kernel import conserve, files, judging, lazily, symlinks, versions
 from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
@@ -53,6 +54,13 @@ def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate
 
 def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
     shared = dict(rest.read_many(rest.paths())) if rest is not None else {}
+    pythons = versions.told(versions.required({**shared, **_regular(base)}))
+    return replace(_judged(base, target, rest, shared), pythons=pythons)
+
+
+def _judged(
+    base: Files, target: Files, rest: Rest | None, shared: Mapping[str, bytes]
+) -> Certificate:
     ours = {**shared, **_regular(base)}
     theirs = {**shared, **_regular(target)}
     apart = {path for path in base.keys() | target.keys() if base.get(path) != target.get(path)}
@@ -68,7 +76,6 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
     both: Both | None = None
     try:
         both = Both.of(ours, theirs, changed)
-        both.found.pythons = pythons.allowed(theirs, changed)
         conserve.check(both)
         Comments(both).check()
         imports = Imports(both)
@@ -111,7 +118,11 @@ def _unread(
                     decode(side[path])
                     parsed.read(path, side[path])
                 except OpaqueError as error:
+                    asked = versions.required(ours)
+                    why = error.why
+                    if versions.oldest(asked)[:2] > sys.version_info[:2]:
+                        why = f"Python {versions.here()} reads it, the tree wants {asked}: {why}"
                     place = Place(path, error.line, name)
-                    found.say(NOT_READ, path, error.why, place, needs=error.needs)
+                    found.say(NOT_READ, path, why, place, needs=error.needs)
     certificate = found.certificate()
     return certificate if certificate.findings else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from verify.kernel.both import Both
 from verify.kernel.source import OpaqueError, is_python
-from verify.kernel.tree import Tree, reaching
+from verify.kernel.tree import Tree
 from verify.kernel.words import words
 
 _MAIN = re.compile(r"__name__\s*==\s*['\"]__main__['\"]")
@@ -34,11 +34,6 @@ class Entry:
 
     def __str__(self) -> str:
         return self.path if self.script else self.name
-
-
-def near(tree: Tree, changed: Iterable[str]) -> set[str]:
-    """List the files from which a change can be reached."""
-    return reaching(tree, changed)
 
 
 def entries(base: Tree, target: Tree, reached: Iterable[str]) -> list[Entry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 
-from verify.kernel import doctests, effects, strings, subclasses, tests
+from verify.kernel import computed, doctests, effects, strings, subclasses, tests
 from verify.kernel.bodies import (
     Bodies,
     Probe,
@@ -19,7 +19,7 @@ from verify.kernel.bodies import (
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard, near
+from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard
 from verify.kernel.explain import Edits
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
@@ -27,10 +27,11 @@ from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
 from verify.kernel.machine.values import Class, Function, Made, Module, key
+from verify.kernel.near import Untouched, near
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.standing import Standing
-from verify.kernel.traces import Comparison, Gains
+from verify.kernel.traces import Comparison, Gains, does, instead
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.writes import Writes
 
@@ -74,8 +75,8 @@ class Judge:
 
     def run(self) -> None:
         """Judge all entries."""
-        self.runs.near = near(self.both.base, self.both.changed)
-        self.runs.near |= near(self.both.target, self.both.changed)
+        self.runs.near = near(self.both)
+        self._untouched = Untouched(self.both, self.runs.near)
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
@@ -88,6 +89,8 @@ class Judge:
         tests.check(self.both, self.runs)
         doctests.check(self.both)
         strings.check(self.both)
+        computed.check(self.both, self.runs.near)
+        computed.evaluated(self.both, strings.lost(self.both))
         for tree in (self.both.base, self.both.target):
             machine = self.runs.machine(tree)
             self.writes.note(machine)
@@ -192,6 +195,9 @@ class Judge:
         self._made(first, second)
         self.standing.inherited(ours.machine, a)
         self.standing.inherited(theirs.machine, b)
+        if a.scope.module.path == b.scope.module.path:
+            if self._untouched(a.scope.module.path, name[0][1]):  # type: ignore[index]
+                return
         means = self._definition(name, (ours, a), (theirs, b))
         for bodies, made in ((ours, a), (theirs, b)):
             asked = asks_loaded(made.node)
@@ -226,15 +232,16 @@ class Judge:
     def _made(self, one: Definition, two: Definition) -> None:
         """Compare what was evaluated when a definition was made, and what a class holds."""
         where = Place(two.value.scope.module.path, two.value.node.lineno)
-        title = getattr(two.value.node, "name", "lambda")
+        title = _title(two.value)
         if one.parts != two.parts:
-            why = "its defaults, decorators, bases or annotations mean something else"
+            why = "it is made with other defaults, decorators, bases or annotations than before"
             self.both.found.say(BREAKS, title, why, where)
         if isinstance(one.value, Class) and isinstance(two.value, Class):
             ours = {name: key(held) for name, held in one.value.attributes.items()}
             theirs = {name: key(held) for name, held in two.value.attributes.items()}
             if ours != theirs:
-                self.both.found.say(BREAKS, title, "its attributes are others", where)
+                why = "the class is made with other attributes than before"
+                self.both.found.say(BREAKS, title, why, where)
 
     def _tops(self, ours: Bodies, theirs: Bodies, one: Unit, two: Unit) -> None:
         """Compare what compound statements refer to, whatever branch the runs take."""
@@ -246,7 +253,8 @@ class Judge:
                 node = self.both.statement(self.both.target, target).node
                 if is_main_guard(node):  # it has one answer, whatever the module is called
                     first, second = _without_name(first), _without_name(second)
-                self._compare(name, symbol(node), target[0], first, second)
+                title = f"{self.both.name(target[0])}: {symbol(node)}"
+                self._compare(name, title, target[0], first, second)
 
     def _definition(
         self,
@@ -254,7 +262,7 @@ class Judge:
         one: tuple[Bodies, Function | Class],
         two: tuple[Bodies, Function | Class],
     ) -> int:
-        title = getattr(two[1].node, "name", "lambda")
+        title = _title(two[1])
         found = []
         for bodies, value in (one, two):
             reads: set[tuple[str, str]] = set()
@@ -264,20 +272,22 @@ class Judge:
         return hash(tuple(means for side in found for _, means in side))
 
     def _probed(self, name: Made, made: Function, one: Probe, two: Probe) -> None:
-        title = getattr(made.node, "name", "lambda")
+        title = _title(made)
         for side, probe in ((BASE, one), (TARGET, two)):
             self.writes.read(side, name, title, probe.reads)
         if one.limit or two.limit:
             place = Place(made.scope.module.path, made.node.lineno)
-            self.both.found.say(OPEN, title, "it takes too many steps to be followed", place)
+            self.both.found.say(
+                OPEN, title, "calling it takes too many steps to be followed", place
+            )
         elif one.acts != two.acts:
             place = Place(made.scope.module.path, made.node.lineno)
-            self.both.found.say(BREAKS, title, "what it does when called differs", place)
+            self.both.found.say(BREAKS, title, f"calling it {_apart(one, two)}", place)
 
     def _references(
         self, name: Made, first: Resolved, second: Resolved, b: Function | Class
     ) -> None:
-        title = getattr(b.node, "name", "lambda")
+        title = _title(b)
         self._compare(name, title, b.scope.module.path, first, second)
 
     def _compare(
@@ -295,11 +305,12 @@ class Judge:
                 why = "an annotation in it names what only a type checker finds"
                 self.both.found.say(OBSERVED, title, why, Place(path, two.line))
                 continue
-            spelled = ".".join(two.parts)
-            why = f"`{spelled}` in it is something else than `{'.'.join(one.parts)}` was"
+            subject = f"{self.both.name(path)}.{'.'.join(two.parts)}"
+            was = f"`{'.'.join(one.parts)}` was"
+            why = f"code that uses it finds something else than {was}"
             if isinstance(now, tuple) and now[0] == "unbound":
-                why = f"`{spelled}` in it is bound to nothing"
-            self.both.found.say(BREAKS, title, why, Place(path, two.line))
+                why = f"nothing binds it, so code that uses it raises {now[1]} when it runs"
+            self.both.found.say(BREAKS, subject, why, Place(path, two.line))
 
     def _standing(
         self, name: Made, title: str, means: Hashable, reference: Reference, path: str
@@ -311,8 +322,25 @@ class Judge:
         inner = means[0] if isinstance(means, tuple) and means else None
         outside = isinstance(inner, tuple) and inner[0] == "outside" and inner[1]
         if outside in effects.STANDING or reference.parts[-1] in ("__globals__", "__code__"):
-            why = f"`{'.'.join(reference.parts)}` in it sees where it stands"
+            spelled = ".".join(reference.parts)
+            why = f"when it runs, `{spelled}` sees the names or the frame of another module"
             self.both.found.say(OPEN, title, why, Place(path, reference.line))
+
+
+def _title(made: Function | Class) -> str:
+    """Name a definition as somebody imports it."""
+    return f"{made.scope.module.name}.{getattr(made.node, 'name', 'lambda')}"
+
+
+def _apart(one: Probe, two: Probe) -> str:
+    """Say where what a body does begins to differ."""
+    ours, theirs = ([event for event in probe.events if event.acts] for probe in (one, two))
+    for before, after in zip(ours, theirs, strict=False):
+        if before.what != after.what:
+            return instead(before, after)
+    longer, now = (ours, "no longer") if len(ours) > len(theirs) else (theirs, "now also")
+    rest = longer[min(len(ours), len(theirs)) :]
+    return f"{now} {does(rest[0])}" if rest else "loads other modules, or in another order"
 
 
 def _note_globals(machine: Machine, made: Function | Class) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from verify.kernel import paths
 from verify.kernel.both import Both
 from verify.kernel.machine import Machine
 from verify.kernel.machine.imports import Opening
+from verify.kernel.source import OpaqueError, stored
+from verify.kernel.tables import alone
 from verify.kernel.traces import Gains
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import ASSUMED, OPEN, Place
@@ -22,6 +25,7 @@ class Lookups:
         self.gains = gains
         self._seen: dict[Opening, str] = {}
         self.handed: set[str] = set()
+        self._users: dict[str, list[str]] = {}  # who imports a file in which a lookup stands
 
     def note(self, *machines: Machine) -> None:
         """Collect what runs have met."""
@@ -36,7 +40,7 @@ class Lookups:
         for opening, side in self._seen.items():
             what, whose, path, line = opening
             place = Place(path, line, side)
-            reached = sorted(self._reached(what, whose))
+            reached = sorted(self._reached(what, whose, path))
             if reached and what == "lists the folder":
                 self.both.found.say(OPEN, whose or paths.TOP, paths.LISTED, place)
             elif reached:
@@ -48,7 +52,7 @@ class Lookups:
                     why = f"nobody passes what moved to a lookup that {_says(what)}"
                     self.both.found.say(ASSUMED, "lookups", why, place)
 
-    def _reached(self, what: str, whose: str) -> Iterator[str]:
+    def _reached(self, what: str, whose: str, path: str) -> Iterator[str]:
         kind, _, wanted = what.partition(" ")
         apart = self.gains.apart()
         if kind == "asks":
@@ -58,7 +62,7 @@ class Lookups:
                     if fits(wanted, name):
                         yield f"{module}.{name}"
         elif kind == "imports":
-            yield from self._imported(whose)
+            yield from self._imported(whose, path)
         elif what == "lists the folder":
             yield from _listed(self.both.base, self.both.target, whose)
         elif what == "reloads":
@@ -72,7 +76,7 @@ class Lookups:
         """Name the modules that statements left or came to."""
         return {self.both.name(at[0]) for pair in self.both.pairing.moved() for at in pair}
 
-    def _imported(self, wanted: str) -> Iterator[str]:
+    def _imported(self, wanted: str, path: str) -> Iterator[str]:
         gone = {
             tree.name(path)
             for tree, other in (
@@ -86,7 +90,26 @@ class Lookups:
         if wanted.strip("*"):
             yield from (name for name in gone | lost if fits(wanted, name))
         else:
-            yield from (name for name in gone | lost if name in self.handed)
+            yield from (n for n in gone | lost if n in self.handed or self._spelled(n, path))
+
+    def _spelled(self, name: str, path: str) -> bool:
+        """Tell whether a text beside a lookup is a module's name, or one of who imports that."""
+        tree = self.both.base
+        if path not in self._users:
+            self._users[path] = [p for p in tree.python() if path in tree.imports(p)]
+        quoted = f'"{name}"'.encode(), f"'{name}'".encode()
+        for at in [path, *(self._users[path] if "." in name else ())]:
+            if any(text in tree.files.get(at, b"") for text in quoted):
+                with suppress(OpaqueError):
+                    if alone(tree.source(at).tree, name, self._bound(name)):
+                        return True
+        return False
+
+    def _bound(self, name: str) -> set[str]:
+        """Give the names that a module binds in the base."""
+        tree = self.both.base
+        bodies = [tree.source(path).tree.body for path in tree.named.get(name, ())]
+        return {bound for body in bodies for node in body for bound in stored(node)}
 
 
 def fits(wanted: str, name: str) -> bool:

@@ -105,7 +105,7 @@ class Imports:
                 for reference in references(node):
                     if reference.parts[0] in missing - local:
                         place = Place(at[0], reference.line, TARGET)
-                        why = "nothing here binds this name, which code here uses"
+                        why = "nothing here binds it, so code that uses it raises NameError"
                         self.both.found.say(TEXT, reference.parts[0], why, place)
 
     def _come(self, source: Source) -> None:

@@ -67,7 +67,7 @@ class Observed:
         theirs = Counter(ast.dump(test) for _, test in _guards(two))
         for (path, line), test in _guards(two):
             if theirs[ast.dump(test)] > ours[ast.dump(test)] and not self._came(path, line):
-                why = "the condition acts, and stands twice"
+                why = "this condition acts, and now it is asked twice"
                 self.both.found.say(BREAKS, ast.unparse(test)[:50], why, Place(path, line))
 
     def _came(self, path: str, line: int) -> bool:

@@ -19,7 +19,8 @@ _READING = words(
     """open read_text read_bytes run Popen call check_call check_output system popen run_path
     getline getlines spec_from_file_location SourceFileLoader load_source getsize getmtime stat
     exists isfile is_file copy copy2 copyfile copytree move rename runpytest runpytest_subprocess
-    main execv execvp execl spawnv spawnl create_subprocess_exec create_subprocess_shell"""
+    main run_module execv execvp execl spawnv spawnl create_subprocess_exec
+    create_subprocess_shell"""
 )
 _LISTING = words("iter_modules walk_packages listdir scandir walk glob iglob rglob iterdir")
 _CALLS = (*(f"{word}(".encode() for word in sorted(_LISTING - {"walk"})), b"os.walk", b".walk(")
@@ -27,8 +28,10 @@ _RECURSIVE = words("walk_packages walk rglob")
 _LOADING = re.compile(
     rb"import_module|__import__|spec_from_file|load_module|find_module|\bexec\b|run_path|import_string"
 )
+_BY_NAME = (b'"-m"', b"'-m'", b"run_module", b".__file__")
 _QUOTED = re.compile(rb"""([\w-]+\.py)["']""")
 _SAID = re.compile(r"([\w./-]+\.py)\b")
+_STARTED = re.compile(r"\bpython[\d.]*\s(?:-\w+\s+)*-m\s+([\w.]+)")
 _RUNS = ("Makefile", "Dockerfile", "Procfile", "tox.ini")
 _RUNS_TOO = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini")
 LONELY = 3  # parts of a call without arguments
@@ -60,9 +63,16 @@ def _by_name(paths: Iterable[str]) -> _Wanted:
 
 def _named(both: Both, path: str, gone: _Wanted) -> None:
     """Look for files that are gone in what tools run."""
-    if not gone or b".py" not in both.base.files[path]:
+    data = both.base.files[path]
+    if not gone or not (b".py" in data or b"-m " in data):
         return
     text = both.base.text(path)
+    names = {both.base.name(one): one for paths in gone.values() for one in paths}
+    for match in _STARTED.finditer(text):
+        if match[1] in names:
+            number = text.count("\n", 0, match.start()) + 1
+            why = f"{names[match[1]]} is gone, and is run by its name"
+            both.found.say(BREAKS, match[1], why, Place(path, number))
     for match in _SAID.finditer(text):
         for read in _meant(match[1], gone, path, set()):
             number = text.count("\n", 0, match.start()) + 1
@@ -90,24 +100,53 @@ class _Read:
         self.both = both
         self.wanted = _by_name(wanted)
         self.names = {name.encode() for name in self.wanted}
+        self.modules: dict[str, str] = {}  # files by the names that they are run by
+        for one in (path for paths in self.wanted.values() for path in paths):
+            whole = both.base.name(one)
+            self.modules.update({whole: one, whole.removesuffix(".__main__"): one})
+        self.stems = {name.rpartition(".")[2].encode() for name in self.modules}
 
     def file(self, path: str) -> None:
         """Look at one file."""
         data = self.both.base.files[path]
-        if b'.py"' not in data and b".py'" not in data:
-            return
-        if self.names.isdisjoint(_QUOTED.findall(data)):
-            return
-        flow = _flow(self.both, path)
-        for call, within in flow.calls if flow else ():
-            if self._reads(call, path):
-                texts = [*flow.texts((call, within))] if flow else []
-                around = {part for text, _ in texts for part in text.split("/")}
-                for text, line in texts:
-                    if text.endswith(".py"):
-                        for read in _meant(text, self.wanted, path, around):
-                            why = f"{read} is read or run by its path"
-                            self.both.found.say(OPEN, read, why, Place(path, line))
+        quoted = b'.py"' in data or b".py'" in data
+        by_path = quoted and not self.names.isdisjoint(_QUOTED.findall(data))
+        by_name = any(word in data for word in _BY_NAME) and any(s in data for s in self.stems)
+        flow = _flow(self.both, path) if by_path or by_name else None
+        for call, within in flow.calls if flow is not None else ():
+            if flow is not None and self._reads(call, path):
+                texts = [*flow.texts((call, within))]
+                self._by_path(path, texts)
+                if by_name:
+                    self._by_name(path, call, texts, [*flow.parts((call, within))])
+
+    def _by_path(self, path: str, texts: list[tuple[str, int]]) -> None:
+        around = {part for text, _ in texts for part in text.split("/")}
+        for text, line in texts:
+            if text.endswith(".py"):
+                for read in _meant(text, self.wanted, path, around):
+                    self._say(read, path, line)
+
+    def _by_name(
+        self, path: str, call: ast.Call, texts: list[tuple[str, int]], parts: list[Part]
+    ) -> None:
+        """Look for a module that is run by its name, or read by its own `__file__`."""
+        if last(call.func) == "run_module" or any(text == "-m" for text, _ in texts):
+            for text, line in texts:
+                if text in self.modules:
+                    self._say(self.modules[text], path, line)
+        asked = {last(p.value) for p, _ in parts if isinstance(p, ast.Attribute) and _file(p)}
+        tree = self.both.base
+        for row in every(tree, tree.source(path)) if asked else ():
+            name = f"{row.module}.{row.member}" if row.member else row.module
+            if row.name in asked or row.module.rpartition(".")[2] in asked:
+                for module in (name, row.module):
+                    if module in self.modules:
+                        self._say(self.modules[module], path, call.lineno)
+
+    def _say(self, read: str, path: str, line: int) -> None:
+        why = f"{read} is read or run by its path"
+        self.both.found.say(OPEN, read, why, Place(path, line))
 
     def _reads(self, call: ast.Call, path: str) -> bool:
         """Tell whether a call reads a file, by itself or as a function of the tree."""
@@ -125,6 +164,10 @@ class _Read:
                     if flow is not None and _reader(flow, name):
                         return True
         return False
+
+
+def _file(node: ast.Attribute) -> bool:
+    return node.attr == "__file__"
 
 
 def _reader(flow: Flow, name: str) -> bool:

@@ -75,7 +75,8 @@ class Runs:
     def start(self, tree: Tree, path: str, name: str, *, script: bool) -> Run:
         """Import one entry into an empty machine."""
         machine = self.machine(tree)
-        machine.begin(search_path(tree, path, script=script))
+        known = self.both.base if script and path in self.both.base.files else tree
+        machine.begin(search_path(known, path, script=script))
         run = Run(machine)
         if script:
             module = Module("__main__", path, "script")

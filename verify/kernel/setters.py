@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from verify.kernel.both import Both
-from verify.kernel.effects import PATCHING
+from verify.kernel.effects import NAMES_OF_BUILTINS, PATCHING
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.source import DEFINITIONS, IMPORTS, OpaqueError
 from verify.kernel.spelled import Spelled, chain
@@ -35,7 +35,8 @@ class Setters:
         for path in sorted(files):
             if path.endswith(".py") and self._sets.search(files[path]):
                 for name, line in self._written(path):
-                    names = [name] if name else list(self.apart)
+                    every = [one for one in self.apart if one not in NAMES_OF_BUILTINS]
+                    names = [name] if name else every
                     reached = sorted(
                         f"{module}.{one}"
                         for one in names
@@ -43,7 +44,7 @@ class Setters:
                         if module in self._used(paths)
                     )
                     if reached:
-                        why = f"this sets a name of what it is given, which may be {reached[0]}"
+                        why = "this may set it on a module that it is given, and its readers moved"
                         self.both.found.say(OPEN, reached[0], why, Place(path, line))
 
     def _written(self, path: str) -> Iterator[tuple[str, int]]:

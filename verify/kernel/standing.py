@@ -45,7 +45,7 @@ class Standing:
             self._file(target)
         self._loggers()
         for (what, title), places in self._said.items():
-            why = f"this asks for {what}, which is another after the move"
+            why = f"code that runs asks for {what}, and the move changes the answer"
             self.both.found.say(OPEN, title, why, *places)
 
     def _say(self, what: str, title: str, place: Place) -> None:
@@ -58,8 +58,13 @@ class Standing:
         while isinstance(whose, tuple) and whose and whose not in self._moved:
             whose = whose[1] if whose[0] == "definition" else whose[0]
         if whose in self._moved:
-            return symbol(self.both.statement(self.both.base, whose).node)
+            return self._called(whose)
         return ""
+
+    def _called(self, base: At) -> str:
+        """Name a statement of the base as somebody imports it now."""
+        node = self.both.statement(self.both.base, base).node
+        return f"{self.both.name(self._moved[base][0])}.{symbol(node)}"
 
     def inherited(self, machine: Machine, made: Function | Class) -> None:
         """A class that moved has methods of classes that may ask their object for its module."""
@@ -79,7 +84,8 @@ class Standing:
         }
         for name in ast.walk(node):
             if isinstance(name, ast.Name) and name.id == "__file__" and not _folder(name, above):
-                self._say("`__file__`", symbol(node), Place(at[0], name.lineno))
+                title = f"{self.both.name(at[0])}.{symbol(node)}"
+                self._say("`__file__`", title, Place(at[0], name.lineno))
 
     def _loggers(self) -> None:
         """Code that asks for a logger by its module, which code that logs has left."""
@@ -90,7 +96,7 @@ class Standing:
             source = self.both.base.source(base[0])
             if any(used & _logger(other.node) for other in source.statements):
                 one, two = _above(self.both.name(base[0])), _above(self.both.name(target[0]))
-                gone.update(dict.fromkeys(one - two, symbol(node)))
+                gone.update(dict.fromkeys(one - two, self._called(base)))
         if not gone:
             return
         names = "|".join(sorted(map(re.escape, gone)))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
+from textwrap import dedent
 
 from verify.kernel import doctests
 from verify.kernel.both import Both
@@ -23,6 +24,7 @@ from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
 # `a.b:c`, `a.b.c`, `a.b : c`: a path of names, with the last one apart or not.
 _PATH = re.compile(r"(?<![\w./-])(?=([A-Za-z_]\w*(?:\.\w+)*)(?:\s*:\s*|\.)([A-Za-z_]\w*)(?!\w))")
 FEW = 64  # words that are looked for one by one
+MOST_CODE = 1 << 16  # characters of code in a text
 MOST_TEXT = 1 << 12  # characters of a name
 _FROM = re.compile(r"\bfrom\s+([\w.]+)\s+import\s+\(?([\w, \t]+)")
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -109,7 +111,8 @@ class _Texts:
             section = line if line.startswith("[") else section
             for module, name in _named(line, self.gone):
                 settings = is_settings(path) and not _CHECKERS.search(section)
-                run = path.endswith(_RUN) and "python" in line
+                started = re.search(rf"{re.escape(module)}\s*:\s*{name}\b", line)
+                run = path.endswith(_RUN) and ("python" in line or started)
                 kind = BREAKS if settings or run else OPEN if path.endswith(_DATA) else OBSERVED
                 why = f"this names {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, number))
@@ -164,6 +167,8 @@ class _Texts:
     def _constant(self, path: str, node: ast.Constant, text: str, *, packaging: bool) -> None:
         if ">>>" in text:
             self._examples(path, node.lineno, text, BREAKS if self._runs else OPEN)
+        elif "import " in text and len(text) < MOST_CODE:
+            self._code(path, node.lineno, text)
         if len(text) > MOST_TEXT or ("\n" in text.strip() and not packaging):
             return
         if packaging or _NAMES_ALONE.fullmatch(text):
@@ -177,6 +182,16 @@ class _Texts:
         for module, name in doctests.named(doctests.parsed(text), self.gone):
             why = f"an example takes {name} from where it no longer is"
             self._say(kind, module, name, why, Place(path, line))
+
+    def _code(self, path: str, line: int, text: str) -> None:
+        """Look at a text that is code."""
+        try:
+            code = ast.parse(dedent(text).strip())
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        for module, name in doctests.named(code, self.gone):
+            why = f"a text with code takes {name} from where it no longer is"
+            self._say(OPEN, module, name, why, Place(path, line))
 
     @cached_property
     def _runs(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from verify.kernel.both import Both
 from verify.kernel.source import blocks
@@ -95,6 +95,16 @@ class Tables:
         if path not in self._loads:
             self._loads[path] = any(word in self.both.target.files[path] for word in _LOADS)
         return self._loads[path]
+
+
+def alone(tree: ast.Module, module: str, names: Container[str]) -> bool:
+    """Tell whether an entry of a table says a module, and none of the names that it has."""
+    statements = [node for node in _simple(tree.body) if not _is_all(node)]
+    return any(
+        module in texts and not any(text in names for text in texts)
+        for node in statements
+        for texts, _ in _units(node)
+    )
 
 
 def _may_be(text: str, module: str) -> bool:

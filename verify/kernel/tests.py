@@ -28,7 +28,8 @@ from verify.kernel.runs import Runs
 from verify.kernel.settings import Discovery, collection, discovery
 from verify.kernel.source import stored
 from verify.kernel.tree import Tree
-from verify.kernel.verdict import BREAKS, Place
+from verify.kernel.verdict import BREAKS, OPEN, Place
+from verify.kernel.words import words
 
 MOST_BASES = 30  # of one class, one above the other
 MOST_SECTION = 2000  # characters of a list of entry points
@@ -53,6 +54,7 @@ class Fixture:
     autouse: bool
     made: Hashable
     needs: tuple[str, ...]
+    placed: bool = False  # whether it looks where its test lies
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Test:
     place: Place
     around: tuple[Hashable, ...]  # marks, hooks, fixtures that are used by themselves
     fixtures: tuple[tuple[str, Hashable], ...]
+    placed: tuple[str, ...] = ()  # hooks and fixtures that look where it lies
 
 
 def check(both: Both, runs: Runs) -> None:
@@ -76,6 +79,10 @@ def check(both: Both, runs: Runs) -> None:
             why = "pytest no longer collects this test"
             both.found.say(BREAKS, tests[0].title, why, *(test.place for test in tests))
         for one, two in zip(tests, now, strict=False):
+            if one.place.path != two.place.path:
+                for name in two.placed:
+                    why = "it looks where a test lies or what is around it, and tests moved"
+                    both.found.say(OPEN, name, why, two.place)
             if one.around != two.around:
                 why = "other hooks, marks or fixtures are around this test"
                 both.found.say(BREAKS, two.title, why, two.place)
@@ -233,6 +240,9 @@ class _Tests:
         named: Iterable[str] = (),
     ) -> Test:
         seen: dict[str, Hashable] = {}
+        placed = self._placed(path)
+        if "request" in _wanted(made.node) and _looks(made.node):
+            placed.append(title)
         todo = [name for name in (*_wanted(made.node), *named) if name != "self"]
         while todo and len(seen) < MOST_FIXTURES:
             name = todo.pop()
@@ -240,9 +250,22 @@ class _Tests:
                 continue
             fixture = self._fixture(path, name)
             seen[name] = fixture.made if fixture else None
+            placed += [name] if fixture and fixture.placed else []
             todo += fixture.needs if fixture else ()
         place = Place(path, made.node.lineno, self.tree.side)
-        return Test(title, place, around, tuple(sorted(seen.items(), key=repr)))
+        found = tuple(sorted(seen.items(), key=repr))
+        return Test(title, place, around, found, tuple(sorted({*placed})))
+
+    def _placed(self, path: str) -> list[str]:
+        """List the hooks and fixtures around all tests of a file that look where they lie."""
+        found = []
+        for source in (path, *self._chain(path)):
+            found += [f.name for f in self._fixtures_of(source).values() if f.autouse and f.placed]
+            if source != path and source in self.tree.files:
+                for node in self.tree.source(source).tree.body:
+                    if isinstance(node, ast.FunctionDef) and node.name.startswith("pytest_"):
+                        found += [node.name] if _looks(node) else []
+        return found
 
     def _fixture(self, path: str, name: str) -> Fixture | None:
         for source in (path, *self._chain(path)):
@@ -310,8 +333,24 @@ def _fixtures(module: Module) -> dict[str, Fixture]:
                 given = words.get("name")
                 title = str(given[1]).strip("'\"") if isinstance(given, tuple) else name
                 autouse = words.get("autouse") == ("bool", "True")
-                found[title] = Fixture(title, autouse, key(one.wraps), needs)
+                placed = isinstance(inner, Function) and _looks(inner.node)
+                found[title] = Fixture(title, autouse, key(one.wraps), needs, placed)
     return found
+
+
+# What tells hooks and fixtures where a test lies, or gives them its module.
+_PLACES = words("fspath path nodeid location module parent listchain reportinfo")
+
+
+@lru_cache(maxsize=1 << 12)
+def _looks(node: ast.AST) -> bool:
+    """Tell whether a hook or fixture looks where a test lies."""
+    return any(
+        isinstance(inner, ast.Attribute)
+        and inner.attr in _PLACES
+        and not (isinstance(inner.value, ast.Name) and inner.value.id in ("os", "sys", "config"))
+        for inner in ast.walk(node)
+    )
 
 
 def _words(arguments: Key) -> Iterator[tuple[str, Key]]:

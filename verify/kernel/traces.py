@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
+from verify.kernel import effects
 from verify.kernel.both import Both
 from verify.kernel.entries import Entry
 from verify.kernel.machine.units import OUTSIDE, Death, Event, Unit
@@ -21,6 +22,15 @@ READ_BY_TOOLS = words(
 )
 
 
+# Values that are the tree's own, or plain.
+_OF_THE_TREE = words(
+    """function class definition object instance module own str bytes int float complex bool
+    NoneType ellipsis"""
+)
+# Built-in functions that do nothing but what their arguments do.
+_WITHIN = {*effects.PLAIN, "setattr", "getattr", "delattr", "hasattr"}
+
+
 @dataclass
 class Gains:
     """What modules lost and gained, over all entries."""
@@ -29,6 +39,7 @@ class Gains:
     gained: dict[str, set[str]] = field(default_factory=dict)
     compared: set[tuple[int, int]] = field(default_factory=set)  # units, one of either side
     said: set[Hashable] = field(default_factory=set)
+    crossing: set[str] = field(default_factory=set)  # outside modules, imported past an event
 
     def apart(self) -> set[str]:
         """Name the modules that have other names than before."""
@@ -104,16 +115,15 @@ class Comparison:
         if len(ours) != len(theirs):
             longer, side = (ours, BASE) if len(ours) > len(theirs) else (theirs, TARGET)
             event = longer[min(len(ours), len(theirs))]
-            now = "no longer happens" if side == BASE else "happens now as well"
-            self._say(BREAKS, f"{_shown(event)}, which {now}", Place(event.path, event.line, side))
+            now = "no longer" if side == BASE else "now also"
+            place = Place(event.path, event.line, side)
+            self._say(BREAKS, f"importing it {now} {does(event)}", place)
             return
         self._outside(_imported(one), _imported(two))
 
     def _differs(self, one: Event, two: Event) -> None:
         places = Place(one.path, one.line, BASE), Place(two.path, two.line)
-        was, now = _shown(one), _shown(two)
-        why = f"{now}, with other values" if was == now else f"{now} where {was} before"
-        self._say(BREAKS, why, *places)
+        self._say(BREAKS, f"importing it {instead(one, two)}", *places)
 
     def _outside(self, ours: list[list[str]], theirs: list[list[str]]) -> None:
         """Outside imports may change places among themselves, an assumption, past no event."""
@@ -121,8 +131,10 @@ class Comparison:
         shared = set(first) & set(second)
         for name in dict.fromkeys([*first, *second]):
             if name in shared and _index(ours, name) != _index(theirs, name):
-                why = f"{name} is imported on the other side of something that acts"
-                self._say(BREAKS, why, Place(self.entry.target, 1))
+                why = "it is imported on the other side of something that acts outside of the tree"
+                if name not in self.gains.crossing:
+                    self.gains.crossing.add(name)
+                    self.both.found.say(BREAKS, name, why, Place(self.entry.target, 1))
         kept = [name for name in first if name in shared]
         if kept != [name for name in second if name in shared]:
             self.both.found.say(
@@ -179,7 +191,10 @@ class Comparison:
                 continue  # what is read of a module is compared where it is read
             if key(ours) != key(theirs):
                 self.both.found.say(
-                    BREAKS, f"{name}.{one}", "it is bound to something else", Place(path, 1)
+                    BREAKS,
+                    f"{name}.{one}",
+                    "whoever reads it finds something else than before",
+                    Place(path, 1),
                 )
         hooks = {n for n in (*lost, *gained) if n.startswith("pytest_") and "conftest" in name}
         for one in sorted(({*lost, *gained} & READ_BY_TOOLS) | hooks):
@@ -205,14 +220,32 @@ def _acting(trace: Iterable[Event]) -> list[Event]:
 
 
 def _imported(trace: Iterable[Event]) -> list[list[str]]:
-    """List the outside imports, those between two events together."""
+    """List the outside imports, those between two events that reach the outside together.
+
+    What acts on objects of the tree alone does nothing that an outside module could see.
+    """
     found: list[list[str]] = [[]]
     for event in trace:
         if event.what[0] == OUTSIDE:
             found[-1].append(str(event.what[1]))
-        elif event.acts:
+        elif event.acts and _reaches_outside(event.what):
             found.append([])
     return found
+
+
+def _reaches_outside(what: Hashable) -> bool:
+    """Tell whether an event calls, changes or is handed anything from outside the tree."""
+    if isinstance(what, str):
+        name = what.removeprefix("builtins.")
+        return "." in what and name.partition(".")[0] not in _WITHIN and not what.startswith(".")
+    if not isinstance(what, (tuple, frozenset)):
+        return False
+    if isinstance(what, frozenset) or not what:
+        return any(map(_reaches_outside, what))
+    if what[0] in _OF_THE_TREE:
+        return False
+    held = what[2:] if what[0] in ("list", "tuple", "set", "dict") else what
+    return any(map(_reaches_outside, held))
 
 
 def _flat(groups: list[list[str]]) -> list[str]:
@@ -227,18 +260,48 @@ def _at(where: tuple[str, int]) -> Place:
     return Place(*where)
 
 
-def _shown(event: Event) -> str:
-    """Say an event in words."""
-    kind, about = event.what[0], event.what[1] if len(event.what) > 1 else ""
+def instead(one: Event, two: Event) -> str:
+    """Say what happens now, where something else happened before."""
+    was, now = does(one), does(two)
+    return f"{now}, with other values than before" if was == now else f"{now} where it {was} before"
+
+
+_DOES = {
+    "change": "changes an object that others may see",
+    "class": "makes a class whose base or metaclass acts",
+    "set": "sets an attribute of an object",
+    "set item": "sets an item of an object",
+    "delete": "deletes a name or an attribute",
+    "delete item": "deletes an item of an object",
+    "unload": "takes a module out of `sys.modules`",
+    "reload": "runs a module again",
+    "exec": "runs text as code",
+    "leaves": "returns",
+    "operation": "calls a method of an operator",
+    "paths": "acts on some condition",
+    "with": "enters a context manager",
+    "descriptor": "calls a descriptor",
+    "new": "calls `__new__`",
+    "create": "makes an object whose base acts",
+    "names": "calls `__set_name__`",
+    "asks": "asks a module for a name that it lost or gained",
+    "not loaded": "asks for a module that is not loaded",
+    "many paths": "acts on more conditions than can be followed",
+}
+
+
+def does(event: Event) -> str:
+    """Say in words what an event does."""
+    kind, about = str(event.what[0]), event.what[1] if len(event.what) > 1 else ""
     if kind in ("call", "method"):
-        return f"{_subject(about)} is called"
+        return f"calls `{_subject(about)}`"
     if kind in ("write", "write outside"):
-        return f"{_subject(about)} is set"
-    if kind == "change":
-        return "an object changes"
-    if kind == "class":
-        return "a class is made whose base acts"
-    return f"something acts ({kind})"
+        return f"sets `{_subject(about)}`"
+    if kind == "raises":
+        return f"raises {about}"
+    if kind == "may be missing":
+        return f"needs {about}, which may not be installed"
+    return _DOES.get(kind, f"acts ({kind})")
 
 
 def _subject(about: Hashable) -> str:

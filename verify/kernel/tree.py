@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from verify.kernel import versions
 from verify.kernel.source import OpaqueError, Source, is_python, parse
 
 _IMPORT = re.compile(
@@ -19,6 +20,7 @@ _WORD = re.compile(r"""["']\.?([^\W\d]\w*)(?=["':])""")  # alone in a text, or i
 _QUOTED = re.compile(r"""["'](\.?[^\W\d]\w*(?:[.:]\w+)+)["']""")
 # Imports by a text: as it stands, or put together, so that any word may be a part of the name.
 _CALLED = r"\b(?:import_module|__import__|locate|resolve_name|import_string)\s*\(\s*"
+_CALLERS = ("import_module", "__import__", "locate", "resolve_name", "import_string")
 _PLAIN = re.compile(_CALLED + r"""["']([\w.:]+)["']\s*[,)]""")
 _COMPUTED = re.compile(_CALLED + r"""(?!["'][\w.:]+["']\s*[,)])|\blazy_loader\b""")
 _PLUGINS = re.compile(r"^pytest_plugins\s*=\s*(.*(?:\n[ \t]+.*)*)", re.M)
@@ -38,6 +40,7 @@ class Parsed:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, bytes], Source | OpaqueError] = {}
+        self._spelled: dict[tuple[str, bytes, frozenset[str]], Spelled] = {}
 
     def read(self, path: str, data: bytes) -> Source:
         """Parse a file. Raises `OpaqueError`."""
@@ -52,6 +55,23 @@ class Parsed:
             raise found
         return found
 
+    def spelled(self, path: str, data: bytes, own: frozenset[str]) -> Spelled:
+        """Give the dotted names that a file imports or spells."""
+        where = path, data, own
+        if where not in self._spelled:
+            self._spelled[where] = spelled(data.decode("utf-8", "replace"), own, path)
+        return self._spelled[where]
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """The dotted names that a file imports or spells in a text, read off its lines."""
+
+    outer: frozenset[str]  # by imports that may stand outside of functions, for all that is seen
+    inner: frozenset[str]  # by imports that are indented
+    texts: frozenset[str]
+    computed: bool  # whether it imports by a text that is put together
+
 
 class Tree:
     """The files of one side."""
@@ -62,6 +82,9 @@ class Tree:
         self.files = files
         self._parsed = parsed
         self._imports: dict[str, set[str]] = {}
+        self._roots: dict[str, str] = {}
+        self._leads: dict[str, tuple[str, ...]] = {}
+        self._texts: dict[str, frozenset[str]] = {}
         self.folders = {""}
         for path in files:
             folder = path.rpartition("/")[0]
@@ -80,6 +103,11 @@ class Tree:
     def python(self) -> list[str]:
         """List the files that are Python by their name or first line."""
         return [path for path, data in self.files.items() if is_python(path, data)]
+
+    @cached_property
+    def defers(self) -> bool:
+        """Tell whether annotations wait here until somebody asks for them."""
+        return versions.defers(versions.required(self.files))
 
     @cached_property
     def roots(self) -> frozenset[str]:
@@ -110,33 +138,91 @@ class Tree:
         found: dict[str, list[str]] = {}
         for path in self.files:
             if path.endswith(".py"):
-                for name in {self.name(path), self.spaced(path), dotted(path)}:
+                for name in self.names(path):
                     found.setdefault(name, []).append(path)
         return {name: tuple(paths) for name, paths in found.items()}
+
+    def spelled(self, path: str) -> Spelled:
+        """Give the dotted names that a file imports or spells."""
+        own = self.names(path) - {dotted(path)} | {self.spaced(path)}
+        return self._parsed.spelled(path, self.files[path], own)
 
     def imports(self, path: str) -> set[str]:
         """List the files that a file may import, wherever its statements stand."""
         if path not in self._imports:
-            self._imports[path] = set(self._imported(path))
+            told = self.spelled(path)
+            found = self.leads(told.outer | told.inner | told.texts, path)
+            if told.computed:
+                found |= self.computed(path, found)
+            self._imports[path] = found | self.above(path)
         return self._imports[path]
 
-    def _imported(self, path: str) -> Iterator[str]:
+    def above(self, path: str) -> set[str]:
+        """List the packages that a file lies in, which are imported first."""
+        found = set()
         folder = path.rpartition("/")[0]
-        while folder and f"{folder}/__init__.py" in self.files:
-            if f"{folder}/__init__.py" != path:
-                yield f"{folder}/__init__.py"
+        while folder:
+            if f"{folder}/__init__.py" in self.files:
+                found.add(f"{folder}/__init__.py")
             folder = folder.rpartition("/")[0]
-        text = self.text(path)
+        return found - {path}
+
+    def leads(self, names: Iterable[str], path: str) -> set[str]:
+        """List the files that dotted names in a file may lead to, or go through."""
         found: set[str] = set()
-        for name in spelled(text, {self.name(path), self.spaced(path)}, path):
-            parts = name.split(".")
-            for end in range(len(parts), 0, -1):
-                found.update(self.named.get(".".join(parts[:end]), ()))
-        yield from found
-        if _COMPUTED.search(text):  # the names may stand in a table of a module beside
-            words = {word for at in (path, *found) for word in _WORD.findall(self.text(at))}
-            for word in words & self.stems.keys():
-                yield from self.stems[word]
+        folders = self._around(path)
+        for name in names:
+            known = self._leads.get(name)
+            if known is None:
+                parts = name.split(".")
+                ends = range(len(parts), 0, -1)
+                paths = {p for end in ends for p in self.named.get(".".join(parts[:end]), ())}
+                known = self._leads[name] = tuple(paths)
+            found.update(known)
+            if folders:
+                first = name.partition(".")[0]
+                for folder in folders:
+                    if first in self._inside[folder]:
+                        found.update(self._beside(name, folder))
+        return found
+
+    def _around(self, path: str) -> list[str]:
+        """List the folders of and above a file, within a package, that may be searched as well."""
+        root = self.root(path)
+        found = []
+        folder = path.rpartition("/")[0]
+        while folder != root and f"{folder}/__init__.py" not in self.files:
+            found.append(folder)
+            folder = folder.rpartition("/")[0]
+        return found
+
+    @cached_property
+    def _inside(self) -> Mapping[str, set[str]]:
+        """Give the modules and packages in each folder."""
+        found: dict[str, set[str]] = {folder: set() for folder in self.folders}
+        for path in self.files:
+            folder, _, name = path.rpartition("/")
+            if name.endswith(".py"):
+                found[folder].add(name[:-3])
+        for folder in self.folders:
+            found[folder.rpartition("/")[0]].add(folder.rpartition("/")[2])
+        return found
+
+    def _beside(self, name: str, folder: str) -> Iterator[str]:
+        parts = name.split(".")
+        for end in range(len(parts), 0, -1):
+            place = "/".join((folder, *parts[:end]))
+            yield from (p for p in (f"{place}.py", f"{place}/__init__.py") if p in self.files)
+
+    def computed(self, path: str, beside: Iterable[str]) -> set[str]:
+        """List what a computed import may lead to: the names stand in a table, or in one beside."""
+        words = {word for at in (path, *beside) for word in self._words(at)}
+        return {found for word in words & self.stems.keys() for found in self.stems[word]}
+
+    def _words(self, path: str) -> frozenset[str]:
+        if path not in self._texts:
+            self._texts[path] = frozenset(_WORD.findall(self.text(path)))
+        return self._texts[path]
 
     @cached_property
     def stems(self) -> Mapping[str, tuple[str, ...]]:
@@ -147,11 +233,23 @@ class Tree:
         return {name: tuple(paths) for name, paths in found.items()}
 
     def root(self, path: str) -> str:
-        """Give the folder above the topmost package that a file lies in."""
+        """Give the folder above the topmost package that a file lies in.
+
+        A folder without `__init__` within a package is a part of it.
+        """
         folder = path.rpartition("/")[0]
-        while folder and f"{folder}/__init__.py" in self.files:
-            folder = folder.rpartition("/")[0]
-        return folder
+        if folder not in self._roots:
+            found, at = folder, folder
+            while at:
+                if f"{at}/__init__.py" in self.files:
+                    found = at.rpartition("/")[0]
+                at = at.rpartition("/")[0]
+            self._roots[folder] = found
+        return self._roots[folder]
+
+    def names(self, path: str) -> frozenset[str]:
+        """Give the names that a file may be imported by, whoever imports it."""
+        return frozenset({self.name(path), self.spaced(path), dotted(path)})
 
     def name(self, path: str) -> str:
         """Give a module's dotted name, as somebody would import it."""
@@ -170,23 +268,28 @@ def dotted(path: str) -> str:
     return stem.replace("/", ".")
 
 
-def spelled(text: str, own: Iterable[str], path: str) -> Iterator[str]:
-    """List the dotted names that a file imports or spells in a text, read off its lines."""
-    for match in _IMPORT.finditer(text):
+def spelled(text: str, own: Iterable[str], path: str) -> Spelled:
+    """Read off a file's lines the dotted names that it imports or spells in a text."""
+    outer: set[str] = set()
+    inner: set[str] = set()
+    for match in _IMPORT.finditer(text) if "import" in text else ():
         source, names, modules = match.groups()
+        found = inner if match[0][0] in " \t" else outer
         if modules is not None:
-            yield from _NAME.findall(modules)
+            found.update(_NAME.findall(modules))
             continue
         taken = _NAME.findall(names)
         for module in absolute(source, own, path):
-            yield from (f"{module}.{name}" for name in taken)
-            yield module
-    for match in _PLAIN.finditer(text):
-        yield match[1].replace(":", ".").strip(".")
-    for match in _PLUGINS.finditer(text):
-        yield from _NAME.findall(match[1])
-    for match in _QUOTED.finditer(text):
-        yield match[1].replace(":", ".").strip(".")
+            found.update(f"{module}.{name}" for name in taken)
+            found.add(module)
+    if any(name in text for name in _CALLERS):
+        outer.update(match[1].replace(":", ".").strip(".") for match in _PLAIN.finditer(text))
+    for match in _PLUGINS.finditer(text) if "pytest_plugins" in text else ():
+        outer.update(_NAME.findall(match[1]))
+    texts = {match[1].replace(":", ".").strip(".") for match in _QUOTED.finditer(text)}
+    computed = any(name in text for name in (*_CALLERS, "lazy_loader"))
+    computed = computed and bool(_COMPUTED.search(text))
+    return Spelled(frozenset(outer), frozenset(inner), frozenset(texts), computed)
 
 
 def absolute(source: str, own: Iterable[str], path: str) -> Iterator[str]:
@@ -224,10 +327,24 @@ def reaching(tree: Tree, changed: Iterable[str]) -> set[str]:
     return found
 
 
+def installed(tree: Tree, path: str) -> bool:
+    """Tell whether a script uses packages of the tree that do not lie beside it."""
+    text = tree.text(path) if path in tree.files else ""
+    folder = path.rpartition("/")[0]
+    for match in _IMPORT.finditer(text):
+        source, _, modules = match.groups()
+        for name in [source] if modules is None else _NAME.findall(modules):
+            top = name.partition(".")[0]  # nothing of a relative one
+            if not top or (tree.find(top, ["", "src"]) and not tree.find(top, [folder])):
+                return True
+    return False
+
+
 def search_path(tree: Tree, path: str, *, script: bool) -> Sequence[str]:
     """Give the folders that Python searches when a file is what starts."""
-    if script:
+    if script and not installed(tree, path):
         return [path.rpartition("/")[0]]
+    # One in a package that it uses is run by `python -m`: what lies beside it hides nothing.
     folders = [tree.root(path)]
     for more in ("", "src", *tree.workspace):
         if more not in folders and more in tree.folders:

@@ -94,8 +94,8 @@ class Certificate:
 
     `relocated` are the modules that moved whole, by their old and new path. `other_files` are files
     that changed and are not Python: nothing vouches for them. `relaid` counts the statements that
-    have the same tokens in another layout. `pythons` are the versions that it holds for, as the
-    tree spells them; every one that Repot knows where the tree says nothing.
+    have the same tokens in another layout. `pythons` says for which Pythons all that holds, and
+    which one has read the files.
     """
 
     findings: tuple[Finding, ...]
@@ -104,7 +104,7 @@ class Certificate:
     relocated: tuple[tuple[str, str], ...] = ()
     other_files: tuple[str, ...] = ()
     relaid: int = 0
-    pythons: tuple[str, ...] = ()
+    pythons: str = ""
 
     @property
     def verdict(self) -> str:
@@ -147,7 +147,6 @@ class Findings:
     relocated: set[tuple[str, str]] = field(default_factory=set)
     other_files: set[str] = field(default_factory=set)
     relaid: int = 0
-    pythons: tuple[str, ...] = ()
     _edited: dict[tuple[str, str, int], tuple[int, ...]] = field(default_factory=dict)
 
     def say(
@@ -183,7 +182,6 @@ class Findings:
             tuple(sorted(self.relocated)),
             tuple(sorted(self.other_files)),
             self.relaid,
-            self.pythons,
         )
 
 

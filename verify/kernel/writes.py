@@ -62,11 +62,18 @@ class Writes:
             (ours, theirs, "no longer", self.base.titles),
             (theirs, ours, "now", self.target.titles),
         ):
+            found: dict[Name, tuple[set[str], set[Place]]] = defaultdict(lambda: (set(), set()))
             for edge, (name, place) in one.items():
                 if edge not in two and self._shared(edge):
-                    reader = titles.get(edge[1], "a function")
-                    why = f"what is written to {'.'.join(name)} {now} reaches `{reader}`"
-                    self.both.found.say(BREAKS, ".".join(name), why, place)
+                    found[name][0].add(titles.get(edge[1], "a function"))
+                    found[name][1].add(place)
+            for name, (readers, places) in found.items():
+                first, *more = sorted(readers)
+                rest = f" and {len(more)} more" if more else ""
+                why = (
+                    f"a value that is set there while the program runs {now} reaches {first}{rest}"
+                )
+                self.both.found.say(BREAKS, ".".join(name), why, *places)
 
     def report_unknown(self, near: Iterable[str]) -> None:
         """Report writes to an object that nobody knows, if it may be a module whose readers moved.

@@ -8,6 +8,7 @@ from typing import Any
 
 from transforms.errors import Place
 from transforms.tree import GitTree
+from verify.kernel import versions
 from verify.kernel.verdict import (
     ASSUMED,
     BASE,
@@ -207,9 +208,9 @@ def totals(certificate: Certificate) -> str:
 
 def pythons_words(certificate: Certificate) -> tuple[str, ...]:
     """Say for which Pythons the verdict holds, where the tree says which it is for."""
-    if not certificate.pythons:
+    if not certificate.pythons or certificate.pythons.startswith(versions.EVERY):
         return ()
-    return (f"Judged for Python {' and '.join(certificate.pythons)}, as the tree asks for.",)
+    return (f"Judged for {certificate.pythons}.",)
 
 
 def certified_words(certificate: Certificate) -> str:
@@ -264,7 +265,7 @@ def certificate_data(certificate: Certificate, texts: Texts) -> dict[str, Any]:
         "added_lines": certificate.added_lines,
         "removed_lines": certificate.removed_lines,
         "relaid": certificate.relaid,
-        "pythons": list(certificate.pythons),
+        "pythons": certificate.pythons,
         "relocated": [{"from": old, "to": new} for old, new in certificate.relocated],
         "other_files": list(certificate.other_files),
         "moved": moved(certificate.moved),

@@ -155,19 +155,6 @@ def test_a_new_file_of_comments_alone_is_no_part_of_a_move() -> None:
     assert [(f.subject, f.places[0].path) for f in found.of(TEXT)] == [("# import a", "c.py")]
 
 
-def test_a_verdict_says_for_which_pythons_it_holds() -> None:
-    base = {
-        "pyproject.toml": '[project]\nrequires-python = ">=3.10"\n',
-        "part/setup.cfg": "[options]\npython_requires = >=3.12\n",
-        "part/src/a.py": F + G,
-        "b.py": G,
-    }
-    after = {**base, "part/src/a.py": F}
-    assert judge(base, after).pythons == (">=3.12",)
-    assert judge(base, {**after, "b.py": F}).pythons == (">=3.10", ">=3.12")
-    assert judge({"a.py": F}, {"a.py": G}).pythons == ()
-
-
 def test_what_is_installed_is_said_in_several_places() -> None:
     found = '[tool.setuptools.packages.find]\ninclude = ["p*"]\n'
     settings = f'[tool.setuptools]\npy-modules = ["a"]\n\n{found}'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +32,11 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Read all case files."""
+    """Read all case files; a name like `_3_12` is the first Python that can read them."""
     for path in sorted(CASES.glob("*.txt")):
+        since = re.search(r"_(\d+)_(\d+)$", path.stem)
+        if since and sys.version_info < (int(since[1]), int(since[2])):
+            continue
         for part in re.split(r"^=== ", path.read_text(encoding="utf-8"), flags=re.M)[1:]:
             yield _case(f"{path.stem}: ", part)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
 
@@ -38,6 +39,8 @@ MOST_CALLS = 12  # one within the other
 MOST_READ = 2  # the same, where a body is read: what it calls is read for itself
 MOST_ITEMS = 64  # of a collection that a loop runs through
 _CODE = (Function, Bound, ModuleValue)
+_KINDS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
+_ACCESSORS = {f"builtins.property.{name}" for name in ("getter", "setter", "deleter")}
 _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
 Named = dict[str, Value]
 
@@ -386,6 +389,11 @@ class Calls(Objects):
                 arguments = (key(owner), name, told(given, named))
                 return Product("pathlib.Path", arguments, self.make(), self.space(), immutable=True)
             return Unknown((name, key(owner), told(given, named)))
+        if name in _ACCESSORS:  # a property with one function more
+            arguments = (key(owner), name, told(given, named))
+            return Product(
+                owner.maker, arguments, self.make(), self.space(), owner.wraps, immutable=True
+            )
         listed = self._outside.get(name)
         if listed is not None:
             found = listed([owner, *given], named)
@@ -862,6 +870,9 @@ class Calls(Objects):
             isinstance(v, Instance) or (isinstance(v, Class) and self.hooked(v)) for v in values[1:]
         ):
             return self.operate("isinstance", *values)
+        known = _is_of(values[0], values[1]) if len(values) == 2 and not named else None
+        if known is not None:
+            return Constant(known)
         return Unknown(("isinstance", tuple(map(key, values))))
 
     def _super(self, given: list[Value], named: Named) -> Value | None:
@@ -926,6 +937,23 @@ class Calls(Objects):
         for folder in sorted(folders_in(told(given, named))):
             self.open("lists the folder", folder)
         return Unknown(("listing", told(given, named)))
+
+
+def _is_of(value: Value, kinds: Value) -> bool | None:
+    """Tell whether a plain value is of one of several built-in types, where that can be told."""
+    if isinstance(kinds, Collection) and kinds.kind == "tuple":
+        found = [_is_of(value, kind) for kind in kinds.items]
+        return True if True in found else None if None in found else False
+    if not isinstance(kinds, Outside) or not kinds.name.startswith("builtins."):
+        return None
+    kind = getattr(builtins, kinds.name.removeprefix("builtins."), None)
+    if not isinstance(kind, type):
+        return None
+    if isinstance(value, Constant):
+        return isinstance(value.value, kind)
+    if isinstance(value, Collection):
+        return issubclass(_KINDS[value.kind], kind) if value.kind in _KINDS else None
+    return False if isinstance(value, ModuleValue) and kind in _KINDS.values() else None
 
 
 def told(given: Sequence[Value], named: Named) -> Key:

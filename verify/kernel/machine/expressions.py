@@ -155,7 +155,10 @@ class Expressions(Patches):
         return Unknown(("await", key(self.value(node.value, scope))))
 
     def function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        scope: Scope,
+        within: Scope | None = None,
     ) -> Function:
         """Make a function, its defaults evaluated."""
         raise NotImplementedError
@@ -244,6 +247,18 @@ class Expressions(Patches):
         if isinstance(value, Constant) and not node.format_spec and node.conversion == -1:
             return value if value.own else Constant(format(value.value))
         return self.operate("format", value)
+
+    def _on_templatestr(self, node: ast.expr, scope: Scope) -> Value:
+        parts = [self.value(part, scope) for part in getattr(node, "values", ())]
+        return Unknown(("template", *map(key, parts)))
+
+    def _on_interpolation(self, node: ast.expr, scope: Scope) -> Value:
+        """Give what a template holds; nothing is formatted yet."""
+        value = self.value(getattr(node, "value", node), scope)
+        told = getattr(node, "str", ""), getattr(node, "conversion", -1)
+        spec = getattr(node, "format_spec", None)
+        inner = key(self.value(spec, scope)) if spec is not None else ()
+        return Unknown(("interpolation", key(value), told, inner))
 
     # --- operators ---
 

@@ -146,7 +146,7 @@ class Imports(Loads):
             source = self.tree.source(module.path)
         except OpaqueError as error:
             raise Raised("SyntaxError", module.path) from error
-        module.postponed = source.postponed
+        module.postponed = source.postponed or self.tree.defers
         scope = module.scope = Scope("module", module.names, None, module)
         self.at.append((module.path, 1))
         try:
@@ -225,10 +225,12 @@ class Imports(Loads):
         name = node.module or ""
         if not node.level:
             return name
-        if module.kind == "script":
+        script = module.kind == "script"  # one in a package is run by `python -m`
+        parts = (self.tree.name(module.path) if script else module.name).split(".")
+        package = module.path.endswith("__init__.py") or module.kind not in ("module", "script")
+        if script and len(parts) == 1 and not package:
             raise Raised("ImportError", "a relative import in a script")
-        parts = module.name.split(".")
-        if module.kind == "module":
+        if not package:
             parts = parts[:-1]
         if len(parts) < node.level:
             raise Raised("ImportError", "a relative import beyond the top")
@@ -423,6 +425,7 @@ class Imports(Loads):
         if name in ("True", "False", "None"):
             return Constant({"True": True, "False": False, "None": None}[name])
         full = f"builtins.{name}"
+        self.frame.attributes.add(full)
         return self.replaced.get(full) or Outside(full)
 
     # --- attributes of what is outside ---
@@ -430,6 +433,7 @@ class Imports(Loads):
     def outside_attribute(self, source: Outside, name: str) -> Value:
         """Give an attribute of something outside."""
         full = f"{source.name}.{name}"
+        self.frame.attributes.add(full)
         if full in self.replaced:
             return self.replaced[full]
         if full in ("typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"):

@@ -55,13 +55,15 @@ class Loads(State):
         self.changed = 0  # units whose modules the present entry has changed
         self.slots = 0  # how often a submodule was read off its package that another one imported
         self.loaded = 0  # modules that were run: what the work is measured by
-        self._common = {id(s) for s in (self.modules, self.visible, self.homes, self.versions)}
+        common = self.modules, self.visible, self.homes, self.versions, self.replaced
+        self._common = {id(space) for space in common}
         self._bits: dict[str, int] = {}
         self._loading = 0  # the names of modules that are of no unit
         self._several = 0  # units of modules that are of several
         self._frame_of: dict[str, Frame] = {}
         self._started = 0
         self._endless: set[str] = set()
+        self._replacing: dict[tuple[int, tuple[str, ...]], bool] = {}
         self._led: dict[tuple[int, tuple[str, ...]], bool] = {}
 
     # --- entries ---
@@ -88,7 +90,7 @@ class Loads(State):
         self.frames = [self.frame]
         self._frame_of.clear()
         self.trace, self.deaths, self.given, self.answers, self.at = [], [], {}, {}, [("", 0)]
-        self.ran, self.definitions, self.outside, self.replaced = {}, {}, {}, {}
+        self.ran, self.definitions, self.outside = {}, {}, {}
         self.changed = self._loading = self.steps = self.tries = self.only_imports = 0
         dict.clear(self.modules)
 
@@ -118,14 +120,15 @@ class Loads(State):
         if id(space) in self._common:
             if space is self.modules and name not in self.frame.names:
                 self.stain()
+            if space is self.replaced:
+                self.frame.replaced.append(name)
             return
-        if space is self.replaced:
-            self.stain()
-            self.changed = -1
         holder = self._born.get(id(space))
         if holder is None:
             return  # the names of a body that is read
         frame = holder[2].top()
+        if name == "(used)" and frame.unit is not None:
+            return  # how often a logger was used: what is done to it is an event, which is kept
         if frame.unit is not None:
             self.changed |= 1 << frame.unit.place
             self.stain()
@@ -163,6 +166,7 @@ class Loads(State):
         self.loaded += 1
         self._started += 1
         frame = Frame(name, self._started, self._started, written=frozenset(self.versions))
+        frame.others = frozenset(self.replaced)
         outer = self._away(frame)
         self._sit(name, module, frame)
         failed = True
@@ -243,6 +247,8 @@ class Loads(State):
         """Tell whether what was loaded is the same for whoever comes to it."""
         if frame.mask & self.changed or frame.reads & frame.written:
             return False
+        if not frame.others.isdisjoint(frame.attributes):
+            return False
         return all(len(self.index[name]) < MOST_UNITS for name in frame.names)
 
     def _merge(
@@ -263,6 +269,8 @@ class Loads(State):
         around.mask |= frame.mask
         around.over |= frame.over
         around.reads |= frame.reads
+        around.attributes |= frame.attributes
+        around.replaced += frame.replaced
         for at, site in ran.items():
             self.rebind(self.ran, at, site)
         for name, made in definitions.items():
@@ -289,6 +297,9 @@ class Loads(State):
         unit.mask = frame.mask | 1 << unit.place
         unit.names = frame.over
         unit.reads, unit.tops = frame.reads, frame.tops
+        unit.attributes = frozenset(frame.attributes)
+        kept = (name for name in frame.replaced if name in self.replaced)  # on some path
+        unit.replaced = {name: self.replaced[name] for name in kept}
         frame.unit = unit
         frame.taken = {}
         for name in modules:
@@ -309,8 +320,8 @@ class Loads(State):
         return unit
 
     def _own(self, space: dict[str, object], frame: Frame) -> bool:
-        if space is self.visible:
-            return False
+        if space is self.visible or space is self.versions or space is self.replaced:
+            return False  # of the entry
         holder = self._born.get(id(space))
         return id(space) in self._common or (holder is not None and holder[2].top() is frame)
 
@@ -333,7 +344,9 @@ class Loads(State):
         return None
 
     def _fits(self, unit: Unit) -> bool:
-        if unit.mask & self.changed or unit.names & self._loading or self.replaced:
+        if unit.mask & self.changed or unit.names & self._loading:
+            return False
+        if self.replaced and self._reads_replaced(unit):
             return False
         if unit.reads & self.versions.keys():
             return False
@@ -345,6 +358,15 @@ class Loads(State):
             led = (find(top, self.folders) == found for top, found in unit.tops.items())
             self._led[where] = all(led)
         return self._led[where]
+
+    def _reads_replaced(self, unit: Unit) -> bool:
+        """Tell whether a unit, or one below, reads what was written to the outside before."""
+        where = unit.place, tuple(self.replaced)
+        if where not in self._replacing:
+            names = self.replaced.keys()
+            below = self.below(unit.mask)
+            self._replacing[where] = any(not one.attributes.isdisjoint(names) for one in below)
+        return self._replacing[where]
 
     def _apart(self, mask: int) -> bool:
         """Tell whether no module of some units is there as one of another unit."""
@@ -371,10 +393,12 @@ class Loads(State):
             return
         self.rebind(self.visible, unit.root, unit)
         try:
-            self._follow(unit.events, unit.deaths, taken=True)
+            self._follow(unit.events, unit.deaths, unit)
         except Raised:
             self.rebind(self.visible, unit.root, UNBOUND)
             raise
+        for name, written in unit.replaced.items():
+            self.rebind(self.replaced, name, written)
         for package, last in unit.binds:
             value = unit.modules[f"{package.name}.{last}"]
             self.bind_submodule(package, last, value)
@@ -392,14 +416,14 @@ class Loads(State):
         return known if isinstance(known, Value) else UNBOUND
 
     def _follow(
-        self, events: Iterable[Event], deaths: Iterable[Death], *, taken: bool = False
+        self, events: Iterable[Event], deaths: Iterable[Death], taken: Unit | None = None
     ) -> None:
         """Let events happen that happened when something was loaded apart."""
         for event in events:
             if event.what[0] == LOAD:
-                unit = event.what[1]
-                if taken and isinstance(unit, Unit):
-                    self._adopt(unit)
+                below = event.what[1]
+                if taken and isinstance(below, Unit):
+                    self._adopt(below)
                 elif not taken and id(event) not in self.frame.taken:
                     self.trace.append(event)
                 continue
@@ -410,16 +434,17 @@ class Loads(State):
                 self.rebind(self.outside, name, Outside(name))
             if taken:
                 self.frame.taken[id(event)] = event
-                self._again(event)
+                self._again(event, taken)
             self.trace.append(event)
         for death in deaths:
             if taken:
                 self.frame.taken[id(death)] = death
             self._die_again(death)
 
-    def _again(self, event: Event) -> None:
+    def _again(self, event: Event, unit: Unit) -> None:
         """Write state of the outside again."""
-        if event.what[0] == "write outside" and len(event.what) == 3:
+        wrote = event.what[0] == "write outside" and len(event.what) == 3
+        if wrote and event.what[1] not in unit.replaced:
             name = str(event.what[1])
             before = key(self.versions[name]) if name in self.versions else ("NoneType", "None")
             self.rebind(self.versions, name, Unknown((before, event.what[2])))

@@ -11,6 +11,7 @@ from verify.kernel.machine.frames import ASKED, Frames
 from verify.kernel.machine.imports import home
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
+    MOST_DEPTH,
     UNBOUND,
     Bound,
     Class,
@@ -93,7 +94,7 @@ class Objects(Frames):
         if isinstance(value, Collection):
             inner = value.items[:200] if depth < 4 else ()
             return any(self.acts(item, depth + 1) for item in inner)
-        return isinstance(value, Unknown) and not is_text(value.how)
+        return isinstance(value, Unknown) and not is_plain(value.how)
 
     # --- reading ---
 
@@ -160,6 +161,10 @@ class Objects(Frames):
     def _absent(self, owner: Value, of: Class, name: str, default: Value | None) -> Value:
         if name.startswith("__") or not self.whole(of):
             return Unknown(("attribute", key(owner), name))
+        if isinstance(owner, Class) and (
+            hasattr(type, name) or any(one.node.keywords for one in self.above(of))
+        ):
+            return Unknown(("attribute", key(owner), name))  # of its metaclass
         if default is not None:
             return default
         if self.probing or any(name in assigned(one.node) for one in self.above(of)):
@@ -291,17 +296,44 @@ def assigned(node: ast.ClassDef) -> frozenset[str]:
     return frozenset(found)
 
 
-def is_text(how: Hashable) -> bool:
-    """Tell whether an unknown value is a text that was put together from plain ones."""
-    if not isinstance(how, tuple) or not how:
+# What Python's own operators give of plain values is plain.
+_OPERATORS = frozenset(
+    kind.__name__
+    for base in (ast.operator, ast.unaryop, ast.cmpop)
+    for kind in base.__subclasses__()
+)
+_PLAIN_ITSELF = words("str int float bool bytes NoneType text format") | {"own name"}
+_ONE_OF = frozenset({"unknown", "iterate", "either", "not"})
+
+
+def is_plain(how: Hashable, depth: int = 0) -> bool:
+    """Tell whether an unknown value was made of plain ones alone, by what Python itself does.
+
+    It can then be no object of the tree, and no operation on it calls code of the tree.
+    """
+    if not isinstance(how, tuple) or not how or depth > MOST_DEPTH:
         return False
-    head = how[0]
-    if head in ("own name", "str", "int", "float", "bool", "NoneType"):
+    head, inner = how[0], how[1:]
+    if head in _PLAIN_ITSELF:
         return True
-    inner = how[1:]
-    if head in ("unknown", "Add", "Mod"):
-        return all(map(is_text, inner))
-    return head in ("text", "format")
+    if head in _ONE_OF or (isinstance(head, str) and set(head.split(".")) <= _OPERATORS):
+        return all(is_plain(part, depth + 1) for part in inner)
+    if head in ("list", "tuple", "set"):
+        return all(_all_plain(part, depth) for part in inner[1:])
+    if head == "method" and len(inner) == 3:
+        return is_plain(inner[0], depth + 1) and _all_plain(inner[2], depth)
+    called = inner[0] if head == "product" and len(inner) == 2 else head
+    known = called in effects.PURE or str(called).removeprefix("builtins.") in effects.PLAIN
+    return known and all(_all_plain(part, depth) for part in inner if part is not called)
+
+
+def _all_plain(told: Hashable, depth: int) -> bool:
+    """Tell whether the arguments of a call, or the items of a list, are plain."""
+    if not isinstance(told, tuple):
+        return False
+    if told and isinstance(told[0], str):  # a word and its value, or one value
+        return is_plain(told, depth + 1) or (len(told) == 2 and is_plain(told[1], depth + 1))
+    return all(_all_plain(part, depth + 1) for part in told)
 
 
 def made_by(value: Value) -> tuple[object, int]:

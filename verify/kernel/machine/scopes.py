@@ -79,3 +79,9 @@ def parameters(node: ast.AST) -> list[ast.arg]:
         return []
     every = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
     return [arg for arg in every if arg is not None]
+
+
+def type_parameters(node: ast.AST) -> frozenset[str]:
+    """Give the type parameters of a definition or alias: names that only its inside sees."""
+    given = getattr(node, "type_params", None)
+    return frozenset(param.name for param in given) if given else frozenset()

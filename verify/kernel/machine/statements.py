@@ -12,7 +12,7 @@ from verify.kernel.machine.expressions import Expressions, builtin_error, names_
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Replaced
-from verify.kernel.machine.scopes import binds, parameters
+from verify.kernel.machine.scopes import binds, parameters, type_parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.units import LOAD
 from verify.kernel.machine.values import (
@@ -466,9 +466,12 @@ class Machine(Expressions):
     # --- definitions ---
 
     def function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        scope: Scope,
+        within: Scope | None = None,
     ) -> Function:
-        """Make a function, its defaults evaluated."""
+        """Make a function, its defaults evaluated. `within` is what its body sees around it."""
         spec = node.args
         names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
         defaults: dict[str, Value] = {}
@@ -479,12 +482,20 @@ class Machine(Expressions):
         for arg, optional in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
             if optional is not None:
                 defaults[arg.arg] = self.value(optional, scope)
-        made = Function(self._named(node), node, scope, defaults, self.space())
+        made = Function(self._named(node), node, within or scope, defaults, self.space())
         if self.inner is not None:
             self.inner.append(made)
         if isinstance(node, ast.Lambda):
             self._defined(made, tuple((name, key(value)) for name, value in defaults.items()))
         return made
+
+    def _generic(self, node: ast.AST, scope: Scope) -> Scope:
+        """Give the scope in which the type parameters of a definition are seen."""
+        names = type_parameters(node)
+        if not names:
+            return scope
+        held = {name: Unknown(("type parameter", self.site, name)) for name in sorted(names)}
+        return Scope("inner", self.space(dict(held)), scope, scope.module)
 
     def _named(self, node: ast.AST) -> Made:
         """Name a definition: its statement, and the how-manyth of that name it makes."""
@@ -494,13 +505,14 @@ class Machine(Expressions):
 
     def _do_functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         decorators = [self.value(decorator, scope) for decorator in node.decorator_list]
-        made = self.function(node, scope)
+        within = self._generic(node, scope)
+        made = self.function(node, scope, within)
         parts = [*map(key, decorators), *((n, key(v)) for n, v in made.defaults.items())]
-        if not scope.module.postponed and not getattr(node, "type_params", ()):
+        if not scope.module.postponed:
             notes = [arg.annotation for arg in parameters(node) if arg.annotation is not None]
             if node.returns:
                 notes.append(node.returns)
-            parts += [_without_texts(key(self.value(note, scope))) for note in notes]
+            parts += [_without_texts(key(self.value(note, within))) for note in notes]
         value: Value = made
         for decorator in reversed(decorators):
             value = self.call(decorator, [value], {})
@@ -515,13 +527,14 @@ class Machine(Expressions):
 
     def _do_classdef(self, node: ast.ClassDef, scope: Scope) -> None:
         decorators = [self.value(decorator, scope) for decorator in node.decorator_list]
-        bases = [*map(self.pick, self.many(node.bases, scope))]
-        words = {word.arg or "**": self.value(word.value, scope) for word in node.keywords}
+        within = self._generic(node, scope)
+        bases = [*map(self.pick, self.many(node.bases, within))]
+        words = {word.arg or "**": self.value(word.value, within) for word in node.keywords}
         meta = words.pop("metaclass", None)
         meta = self.pick(meta) if meta is not None else None
         plain = isinstance(meta, Outside) and meta.name in effects.METACLASSES
         attributes = self.space()
-        own = Scope("class", attributes, scope, scope.module, binds(node).globals)
+        own = Scope("class", attributes, within, scope.module, binds(node).globals)
         hooked = meta is not None and not plain
         made = Class(self._named(node), node.name, bases, attributes, hooked, node, own)
         self.block(node.body, own)

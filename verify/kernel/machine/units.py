@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from verify.kernel.machine.values import Class, Key, Made, Module
+from verify.kernel.machine.values import Class, Key, Made, Module, Value
 
 # What a trace holds besides what acts: it may change places.
 OUTSIDE, LOAD = "outside import", "load"
@@ -59,6 +59,8 @@ class Unit:
     mask: int = 0
     names: int = 0  # the modules of all of them
     reads: frozenset[str] = frozenset()  # state of the outside, which others may write
+    attributes: frozenset[str] = frozenset()  # of the outside, that it reads itself
+    replaced: dict[str, Value] = field(default_factory=dict)  # those that it writes
     owners: dict[Made, Class] | None = None  # the classes that functions are methods of
 
 
@@ -76,6 +78,9 @@ class Frame:
     over: int = 0  # names of modules below
     reads: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()  # state of the outside that others had written before
+    attributes: set[str] = field(default_factory=set)  # of the outside, that it reads
+    replaced: list[str] = field(default_factory=list)  # those that it writes
+    others: frozenset[str] = frozenset()  # those that others had written before
     into: Frame | None = None
     unit: Unit | None = None
 

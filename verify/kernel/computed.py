@@ -1,0 +1,125 @@
+"""Imports and code that are put together, in files which no run reaches."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+from verify.kernel.both import Both
+from verify.kernel.entries import became
+from verify.kernel.flow import Flow, Within, last
+from verify.kernel.lookups import fits
+from verify.kernel.needs import every
+from verify.kernel.source import OpaqueError
+from verify.kernel.tree import Tree
+from verify.kernel.verdict import OPEN, Place
+from verify.kernel.words import words
+
+_IMPORTING = words("import_module __import__ find_spec locate resolve_name import_string")
+MOST_DEPTH = 8  # of a text that is put together
+
+
+def check(both: Both, near: set[str]) -> None:
+    """Report imports with a literal part that fits a module which is gone."""
+    gone = {
+        both.base.name(path)
+        for path in both.changed
+        if path.endswith(".py") and path in both.base.files and became(path, both.target) is None
+    }
+    for path in sorted(both.base.files.keys() - near) if gone else ():
+        data = both.base.files[path]
+        if path.endswith(".py") and any(word.encode() in data for word in _IMPORTING):
+            _file(both, path, gone)
+
+
+def evaluated(both: Both, lost: Mapping[str, set[str]]) -> None:
+    """Report code put together at run time that asks a module which lost names."""
+    stems = {name.rpartition(".")[2].encode() for name in lost}
+    for path in sorted(both.target.files) if lost else ():
+        data = both.target.files[path]
+        calls = b"eval(" in data or b"exec(" in data
+        if not (path.endswith(".py") and calls and any(stem in data for stem in stems)):
+            continue
+        try:
+            source = both.target.source(path)
+        except OpaqueError:
+            continue
+        known: dict[str, set[str]] = {}
+        for row in every(both.target, source):
+            inner = f"{row.module}.{row.member}" if row.member else row.module
+            known.setdefault(row.name, set()).update(name for name in (inner,) if name in lost)
+        pattern = _Pattern(both.target, path)
+        for call, within in Flow(source).calls:
+            if last(call.func) in ("eval", "exec") and call.args:
+                text = pattern.text(call.args[0], within)
+                for owner in re.findall(r"\b(\w+)\.\*", text):
+                    for module in sorted(known.get(owner, ())):
+                        why = f"it runs text as code, and can reach {module}"
+                        both.found.say(OPEN, module, why, Place(path, call.lineno))
+
+
+def _file(both: Both, path: str, gone: set[str]) -> None:
+    try:
+        flow = Flow(both.base.source(path))
+    except OpaqueError:
+        return
+    for call, within in flow.calls:
+        if last(call.func) in _IMPORTING and call.args:
+            wanted = _Pattern(both.base, path).of(call.args[0], within)
+            if not wanted.strip("*."):
+                continue
+            for module in sorted(gone):
+                if fits(wanted, module):
+                    why = f"it imports a module whose name is put together, and can reach {module}"
+                    both.found.say(OPEN, module, why, Place(path, call.lineno))
+
+
+class _Pattern:
+    """Gives the literal parts of a module's name, `*` for the others."""
+
+    def __init__(self, tree: Tree, path: str) -> None:
+        self._module = tree.name(path)
+        whole = path.endswith("/__init__.py")
+        self._package = self._module if whole else self._module.rpartition(".")[0]
+
+    def of(self, node: ast.AST, within: Within) -> str:
+        """Give the pattern of the full name."""
+        found = self._text(node, within, 0)
+        if not found.startswith("."):
+            return found
+        level = len(found) - len(found.lstrip("."))
+        parts = self._package.split(".")
+        return ".".join([*parts[: len(parts) - level + 1], found.lstrip(".")])
+
+    def text(self, node: ast.AST, within: Within) -> str:
+        """Give the pattern of any text."""
+        return self._text(node, within, 0)
+
+    def _text(self, node: ast.AST, within: Within, depth: int) -> str:
+        if depth > MOST_DEPTH:
+            return "*"
+        if isinstance(node, ast.Constant):
+            return str(node.value)
+        if isinstance(node, ast.JoinedStr):
+            return "".join(self._text(part, within, depth + 1) for part in node.values)
+        if isinstance(node, ast.FormattedValue):
+            return self._text(node.value, within, depth + 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            sides = node.left, node.right
+            return "".join(self._text(side, within, depth + 1) for side in sides)
+        return self._other(node, within, depth)
+
+    def _other(self, node: ast.AST, within: Within, depth: int) -> str:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return re.sub(r"%\w", "*", self._text(node.left, within, depth + 1))
+        if isinstance(node, ast.Call) and last(node.func) == "format":
+            text = self._text(getattr(node.func, "value", node), within, depth + 1)
+            return re.sub(r"\{[^}]*\}", "*", text)
+        if isinstance(node, ast.Name):
+            if node.id in ("__name__", "__package__"):
+                return self._module if node.id == "__name__" else self._package
+            given = within.given.get(node.id, [])
+            if len(given) == 1 and node.id not in within.takes:
+                return self._text(given[0][0], given[0][1], depth + 1)
+        return "*"

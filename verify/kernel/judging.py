@@ -283,6 +283,8 @@ class Judge:
         elif one.acts != two.acts:
             place = Place(made.scope.module.path, made.node.lineno)
             self.both.found.say(BREAKS, title, f"calling it {_apart(one, two)}", place)
+        else:
+            self.observed.body(title, one.events, two.events)
 
     def _references(
         self, name: Made, first: Resolved, second: Resolved, b: Function | Class

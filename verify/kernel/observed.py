@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from verify.kernel.both import Both
 from verify.kernel.machine import Machine
-from verify.kernel.machine.units import Unit
+from verify.kernel.machine.units import LOAD, Event, Unit
 from verify.kernel.runs import Run
 from verify.kernel.verdict import BREAKS, Place
 
@@ -37,6 +37,13 @@ class Observed:
             site = ours.get(ran, theirs.get(ran))
             now = "no longer runs" if ran in ours else "now runs"
             self.apart.setdefault(site, (name, now))
+
+    def body(self, name: str, one: Iterable[Event], two: Iterable[Event]) -> None:
+        """Note which statements a body runs on one side only, by what it imports."""
+        ours, theirs = _below(one), _below(two)
+        for ran in ours.keys() ^ theirs.keys():
+            now = "no longer runs" if ran in ours else "now runs"
+            self.apart.setdefault(ours.get(ran, theirs.get(ran)), (name, now))
 
     def _ran(self, run: Run, other: Run) -> dict[str, Hashable]:
         """Give what a run has run, but for units that did the same on the other side."""
@@ -98,6 +105,20 @@ class Observed:
             if path in self.both.base.files and isinstance(index, int):
                 return (self.both.place(self.both.base, (path, index)),)
         return ()
+
+
+def _below(events: Iterable[Event]) -> dict[str, Hashable]:
+    """Give the statements of all units that events load."""
+    found: dict[str, Hashable] = {}
+    seen: set[int] = set()
+    todo = [*events]
+    while todo:
+        unit = todo.pop().what
+        if unit[0] == LOAD and isinstance(unit[1], Unit) and unit[1].number not in seen:
+            seen.add(unit[1].number)
+            found |= unit[1].ran
+            todo += unit[1].events
+    return found
 
 
 def _guards(run: Run) -> list[tuple[tuple[str, int], ast.expr]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from verify.kernel import effects
 from verify.kernel.both import Both
 from verify.kernel.entries import Entry
-from verify.kernel.machine.units import OUTSIDE, Death, Event, Unit
+from verify.kernel.machine.units import FILL, OUTSIDE, Death, Event, Unit
 from verify.kernel.machine.values import Module, ModuleValue, key
 from verify.kernel.runs import DONE, LIMIT, RAISED, Run
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OPEN, TARGET, Place
@@ -120,6 +120,16 @@ class Comparison:
             self._say(BREAKS, f"importing it {now} {does(event)}", place)
             return
         self._outside(_imported(one), _imported(two))
+        self._fills(_filled(one), _filled(two))
+
+    def _fills(
+        self, ours: dict[Hashable, list[Event]], theirs: dict[Hashable, list[Event]]
+    ) -> None:
+        """Compare how modules fill what they have made themselves."""
+        for made in ours.keys() & theirs.keys():
+            first, second = ours[made], theirs[made]
+            if [event.what for event in first] != [event.what for event in second]:
+                self._differs(first[0], second[0])
 
     def _differs(self, one: Event, two: Event) -> None:
         places = Place(one.path, one.line, BASE), Place(two.path, two.line)
@@ -219,6 +229,15 @@ def _acting(trace: Iterable[Event]) -> list[Event]:
     return [event for event in trace if event.acts]
 
 
+def _filled(trace: Iterable[Event]) -> dict[Hashable, list[Event]]:
+    """List how each object is filled by the module that makes it."""
+    found: dict[Hashable, list[Event]] = {}
+    for event in trace:
+        if event.what[0] == FILL:
+            found.setdefault(event.what[1], []).append(event)
+    return found
+
+
 def _imported(trace: Iterable[Event]) -> list[list[str]]:
     """List the outside imports, those between two events that reach the outside together.
 
@@ -268,6 +287,7 @@ def instead(one: Event, two: Event) -> str:
 
 _DOES = {
     "change": "changes an object that others may see",
+    FILL: "fills a table of its own",
     "class": "makes a class whose base or metaclass acts",
     "set": "sets an attribute of an object",
     "set item": "sets an item of an object",

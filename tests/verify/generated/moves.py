@@ -184,7 +184,7 @@ class ByHand:
                 found |= wanted
         if found:
             lines.append(f"from {dotted(self.move.source)} import {', '.join(sorted(found))}")
-        return lines
+        return list(dict.fromkeys(lines))
 
     def _destination(self, gone: list[Chunk], needs: list[str]) -> None:
         path = self.move.destination

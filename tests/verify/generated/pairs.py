@@ -77,7 +77,8 @@ def _changed(seed: int, made: Made, draw: random.Random) -> Pair | None:
             break
     else:
         return None
-    edit = Edited("", moved, honest=not _repointed(made.files, moved))
+    asked = any("__module__" in text for text in made.files.values())  # that is to read
+    edit = Edited("", moved, honest=not (asked or _repointed(made.files, moved)))
     if draw.random() < 0.65:
         for name in draw.sample(sorted(EDITS), len(EDITS)):
             there = EDITS[name](made.files, moved, move, draw)

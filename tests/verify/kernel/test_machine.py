@@ -49,13 +49,19 @@ INERT = {
     "a plain instance": "class A:\n    def __init__(self):\n        self.x = 1\nX = A()\n",
     "a maker on the list": "import re\nX = re.compile('a')\n",
     "an object that the statement itself made": "X = []\nfor n in (1,):\n    Y = [n]\n",
+    "an object that the module itself made": "X = []\nX.append(1)\nY = {}\nY['k'] = X\n",
+    "a table that the module's own decorator fills": (
+        "R = []\n\n\ndef keep(f):\n    R.append(f)\n    return f\n\n\n@keep\ndef g():\n    pass\n"
+    ),
 }
 ACTS = {
     "a call that nobody knows": "import other\nother.f()\n",
-    "an object that another statement made": "X = []\nX.append(1)\n",
-    "a base that hooks in": (
-        "R = []\n\n\nclass B:\n    def __init_subclass__(cls):\n        R.append(1)\n\n\n"
-        "class C(B):\n    pass\n"
+    "an object that another module made": "import b\nb.R.append(1)\n",
+    "an object that others may have by now": "X = []\nimport b\nX.append(1)\n",
+    "a base that hooks in": "from b import B\n\n\nclass C(B):\n    pass\n",
+    "a hook of its own that fills what another made": (
+        "from b import R\n\n\nclass D:\n    def __init_subclass__(cls):\n        R.append(1)\n\n\n"
+        "class E(D):\n    pass\n"
     ),
     "the environment": "import os\nos.environ['A'] = '1'\n",
     "a module's name from elsewhere": "import b\nb.X = 2\n",
@@ -67,9 +73,12 @@ def test_it_is_inert(what: str) -> None:
     assert events(run(a=INERT[what])) == []
 
 
+HOOKS = "X = 1\nR = []\n\n\nclass B:\n    def __init_subclass__(cls):\n        R.append(1)\n"
+
+
 @pytest.mark.parametrize("what", ACTS)
 def test_it_acts(what: str) -> None:
-    assert events(run(a=ACTS[what], b="X = 1\n"))
+    assert events(run(a=ACTS[what], b=HOOKS))
 
 
 def test_paths_join_behind_a_guard() -> None:

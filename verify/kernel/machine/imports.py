@@ -45,6 +45,8 @@ class Imports(Loads):
         super().__init__(tree, folders)
         self.sites = sites
         self.every: set[str] = set()  # statements that were run, for whatever entry
+        self.imported = 0  # how often something was imported
+        self.tops: dict[Hashable, int] = {}  # the same, as each statement of what is loading began
         self.acted: dict[str, bool] = {}  # statements that did more than bind names
         self.last = ("", 0)  # where an exception left a module
         self.openings: dict[Opening, None] = {}
@@ -74,6 +76,7 @@ class Imports(Loads):
 
     def load(self, name: str) -> Value:
         """Import a module by its full name, its parents first."""
+        self.imported += 1
         known = self.modules.get(name)
         if known is not None:
             self.met(name)
@@ -149,11 +152,13 @@ class Imports(Loads):
         module.postponed = source.postponed or self.tree.defers
         scope = module.scope = Scope("module", module.names, None, module)
         self.at.append((module.path, 1))
+        outer, self.tops = self.tops, {}
         try:
             for index, statement in enumerate(source.tree.body):
                 self.run_top(module, index, statement, scope)
         finally:
             self.last = self.at.pop()
+            self.tops = outer
 
     def run_top(self, module: Module, index: int, node: ast.stmt, scope: Scope) -> None:
         """Run one top-level statement, on every path."""
@@ -171,6 +176,7 @@ class Imports(Loads):
         self.at[-1] = module.path, node.lineno
         said = repr(site)
         self.every.add(said)
+        self.tops[site] = self.imported
         self.put(self.ran, said, site)
         events = len(self.trace)
         try:

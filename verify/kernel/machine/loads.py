@@ -16,7 +16,9 @@ from verify.kernel.machine.state import MOST_STEPS, Raised, State, TooMuchError
 from verify.kernel.machine.units import LOAD, OUTSIDE, Death, Event, Frame, Loaded, Unit
 from verify.kernel.machine.values import (
     UNBOUND,
+    Choice,
     Function,
+    Key,
     Module,
     ModuleValue,
     Outside,
@@ -431,7 +433,8 @@ class Loads(State):
                 name = str(event.what[1])
                 if name in self.outside:
                     continue
-                self.rebind(self.outside, name, Outside(name))
+                asked: Key = "has", name.partition(".")[0]
+                self.rebind(self.outside, name, Choice(asked, Outside(name), UNBOUND))
             if taken:
                 self.frame.taken[id(event)] = event
                 self._again(event, taken)

@@ -10,8 +10,8 @@ from verify.kernel import effects
 from verify.kernel.machine.frames import ASKED, Frames
 from verify.kernel.machine.imports import home
 from verify.kernel.machine.state import Raised
+from verify.kernel.machine.units import FILL
 from verify.kernel.machine.values import (
-    MOST_DEPTH,
     UNBOUND,
     Bound,
     Class,
@@ -259,9 +259,18 @@ class Objects(Frames):
         """Note that an object changes, unless the same statement made it."""
         self.touch(owner)
         made = made_by(owner)
-        if made[0] != self.site:
+        if made[0] == self.site:
+            return
+        if isinstance(owner, Collection) and self._fills(made[0]):
+            self.event(FILL, identity(owner), *how)
+        else:
             self.event("change", identity(owner), *how)
             self.changes[identity(owner)].add(self.site)
+
+    def _fills(self, made: object) -> bool:
+        """Tell whether a module that is loading made something itself, and nobody came between."""
+        known = self.site in self.tops and not self.probing
+        return known and self.tops.get(made) == self.imported
 
     def observe_object(self, value: Value) -> None:
         """Note that a statement reads what an object of another holds."""
@@ -303,6 +312,7 @@ _OPERATORS = frozenset(
     for kind in base.__subclasses__()
 )
 _PLAIN_ITSELF = words("str int float bool bytes NoneType text format") | {"own name"}
+_DEEPEST = 60  # parts of a value within each other
 _ONE_OF = frozenset({"unknown", "iterate", "either", "not"})
 
 
@@ -311,7 +321,7 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
 
     It can then be no object of the tree, and no operation on it calls code of the tree.
     """
-    if not isinstance(how, tuple) or not how or depth > MOST_DEPTH:
+    if not isinstance(how, tuple) or not how or depth > _DEEPEST:
         return False
     head, inner = how[0], how[1:]
     if head in _PLAIN_ITSELF:

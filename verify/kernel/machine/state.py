@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from verify.kernel.machine.units import LOAD, OUTSIDE, Death, Event, Frame, Logged
+from verify.kernel.machine.units import FILL, LOAD, OUTSIDE, Death, Event, Frame, Logged
 from verify.kernel.machine.values import (
     UNBOUND,
     Choice,
@@ -258,10 +258,13 @@ class State:
         loads = (event for path in done for event in path.trace if event.what[0] == LOAD)
         self.trace += dict.fromkeys(loads)
         self.trace += [event for event in done[0].trace if event.what[0] == OUTSIDE]
-        acting = [[event for event in path.trace if event.acts] for path in done]
+        acting = [[e for e in path.trace if e.acts or e.what[0] == FILL] for path in done]
         traces = [tuple(event.what for event in events) for events in acting]
         if all(trace == traces[0] for trace in traces):
             self.trace += acting[0]
+            return
+        if all(event.what[0] == FILL for events in acting for event in events):
+            self._join_fills(done, acting)
             return
         if any(id(event) in self.frame.taken for events in acting for event in events):
             self.stain()  # what a unit below does is no longer told apart
@@ -272,6 +275,18 @@ class State:
         )
         first = next(events[0] for events in acting if events)
         self.trace.append(Event(("paths", told), first.path, first.line))
+
+    def _join_fills(self, done: list[_Path], acting: list[list[Event]]) -> None:
+        """Join what only fills objects that the module has made: each is told by itself."""
+        for made in dict.fromkeys(event.what[1] for events in acting for event in events):
+            own = [[event for event in events if event.what[1] == made] for events in acting]
+            told = frozenset(
+                (frozenset(path.answers.items()), tuple(event.what for event in events))
+                for path, events in zip(done, own, strict=True)
+                if events
+            )
+            first = next(events[0] for events in own if events)
+            self.trace.append(Event((FILL, made, ("paths", told)), first.path, first.line))
 
     def _merged(self, values: list[Any], answers: list[Answers]) -> Any:
         first = values[0]

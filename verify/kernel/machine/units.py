@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from verify.kernel.machine.values import Class, Key, Made, Module, Value
 
-# What a trace holds besides what acts: it may change places.
-OUTSIDE, LOAD = "outside import", "load"
+# What a trace holds besides what acts: it may change places. A module fills what it has made
+# itself, before anybody else runs: nobody can tell when, only in which order.
+OUTSIDE, LOAD, FILL = "outside import", "load", "fill"
 Logged = tuple[dict[str, Any], str, Any]
 
 
@@ -28,7 +29,7 @@ class Event(NamedTuple):
     @property
     def acts(self) -> bool:
         """Tell whether it is more than that a module is there now."""
-        return self.what[0] != OUTSIDE and self.what[0] != LOAD
+        return self.what[0] not in (OUTSIDE, LOAD, FILL)
 
 
 class Death(NamedTuple):

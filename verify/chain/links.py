@@ -39,12 +39,16 @@ RED = frozenset({NOT_PROVED, FAULTY})
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place that a reader should look at, and why. `side`: where the path and line hold."""
+    """A place that a reader should look at, and why. `side`: where the path and line hold.
+
+    `kind` is that of the certificate's finding, if it is one.
+    """
 
     path: str
     line: int
     side: str
     why: str
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +248,7 @@ def _with_certificate(judgement: Judgement, certificate: Certificate) -> Judgeme
         certificate=certificate.verdict,
         assumptions=len(certificate.assumptions),
         residuals=tuple(
-            Spot(place.path, place.line, place.side, finding.sentence)
+            Spot(place.path, place.line, place.side, finding.sentence, finding.kind)
             for finding in certificate.of(*RESIDUALS)
             for place in finding.places
         ),

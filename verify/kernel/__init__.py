@@ -19,6 +19,7 @@ explain   edits that a move entails, derived again
 flow      what an expression may be made of, within one file
 judging   the order of judgement
 links     which units of the two sides belong together
+lazily    imports inside functions and classes
 lookups   lookups at run time: open, or assumed
 near      which files a change can be reached from
 needs     imports that a move entails

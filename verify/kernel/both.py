@@ -10,6 +10,7 @@ from verify.kernel.pairing import At, Pairing, pair
 from verify.kernel.source import Source, Statement
 from verify.kernel.tree import Parsed, Tree
 from verify.kernel.verdict import BASE, TARGET, Findings, Place
+from verify.kernel.whole import relocated
 
 
 @dataclass
@@ -20,6 +21,7 @@ class Both:
     target: Tree
     changed: frozenset[str]  # Python files that differ, on either side
     pairing: Pairing
+    relocated: Mapping[str, str]  # modules that moved whole, each with its new path
     found: Findings = field(default_factory=Findings)
 
     @classmethod
@@ -30,7 +32,10 @@ class Both:
         parsed = Parsed()
         one, two = Tree(BASE, base, parsed), Tree(TARGET, target, parsed)
         apart = frozenset(changed)
-        return cls(one, two, apart, pair(one, two, apart))
+        pairing = pair(one, two, apart)
+        moved = relocated(one, two, pairing)
+        two.called = {new: one.name(old) for old, new in moved.items()}
+        return cls(one, two, apart, pairing, moved)
 
     def sites(self, tree: Tree) -> Sites:
         """Give the names of a tree's statements: those of the base."""

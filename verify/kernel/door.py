@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from verify.kernel import conserve, files, judging, symlinks, versions
+from verify.kernel import conserve, files, judging, lazily, symlinks, versions
 from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
@@ -64,27 +64,29 @@ def _judged(
     ours = {**shared, **_regular(base)}
     theirs = {**shared, **_regular(target)}
     apart = {path for path in base.keys() | target.keys() if base.get(path) != target.get(path)}
-    python = {
+    changed = {
         path
         for path in apart
         if any(path in side and is_python(path, side[path]) for side in (ours, theirs))
         and ours.get(path) != theirs.get(path)
     }
-    unread = _unread(ours, theirs, python)
+    unread = _unread(ours, theirs, changed)
     if unread is not None:
         return unread
     both: Both | None = None
     try:
-        both = Both.of(ours, theirs, python)
+        both = Both.of(ours, theirs, changed)
         conserve.check(both)
         Comments(both).check()
-        Imports(both).check()
+        imports = Imports(both)
+        imports.check()
+        lazily.check(both, imports.unknown)
         judging.judge(both)
         symlinks.check(both, _links(base, target, rest))
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
     except RecursionError:
         found = both.found if both is not None else Findings()
-        found.say(OPEN, min(python, default=""), "a statement nests too deeply")
+        found.say(OPEN, min(changed, default=""), "a statement nests too deeply")
         return found.certificate()
     return both.found.certificate()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -92,6 +93,11 @@ def became(path: str, target: Tree) -> str | None:
     elif path.endswith(".py"):
         options.append(path[:-3] + "/__init__.py")
     return next((option for option in options if option in target.files), None)
+
+
+def is_main_guard(node: ast.stmt) -> bool:
+    """Tell whether a statement runs where its module is what starts, and asks nothing else."""
+    return isinstance(node, ast.If) and bool(_MAIN.fullmatch(ast.unparse(node.test)))
 
 
 def is_script(tree: Tree, path: str) -> bool:

@@ -14,7 +14,7 @@ from verify.kernel.pairing import At
 from verify.kernel.settings import is_settings
 from verify.kernel.source import stored
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Place
-from verify.kernel.whole import along, relocated
+from verify.kernel.whole import along
 
 _PATH = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*[.:]\s*(\w+)")
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
@@ -22,9 +22,9 @@ LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 
 def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> None:
     """Report what changed of files as such. `modes` are those of the files that differ."""
-    moved = relocated(both)
+    moved = both.relocated
     both.found.relocated.update(moved.items())
-    went = dict(along(both, moved))
+    went = dict(along(both.base, both.target, moved))
     for path, (old, new) in sorted(modes.items()):
         if path in went and modes[went[path]] == (None, old):
             why = f"{path} went along with its package"

@@ -19,7 +19,7 @@ from verify.kernel.bodies import (
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries
+from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard
 from verify.kernel.explain import Edits
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
@@ -251,6 +251,8 @@ class Judge:
             if first is not None and second is not None:
                 name = (("top", base, ""), 0)
                 node = self.both.statement(self.both.target, target).node
+                if is_main_guard(node):  # it has one answer, whatever the module is called
+                    first, second = _without_name(first), _without_name(second)
                 title = f"{self.both.name(target[0])}: {symbol(node)}"
                 self._compare(name, title, target[0], first, second)
 
@@ -349,6 +351,10 @@ def _note_globals(machine: Machine, made: Function | Class) -> None:
     for name in global_names(made.node):
         where = module.path, made.node.lineno
         machine.written.setdefault((("body", made.name), module.name, name), where)
+
+
+def _without_name(found: Resolved) -> Resolved:
+    return [(reference, means) for reference, means in found if reference.parts != ("__name__",)]
 
 
 def _aligned(found: Resolved, other: Resolved) -> Resolved:

@@ -20,7 +20,6 @@ from verify.kernel.effects import STANDARD
 from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
-from verify.kernel.whole import relocated
 from verify.kernel.words import words
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -65,9 +64,13 @@ class Imports:
             for name in stored(both.statement(both.base, base).node)
         }
         self._inside: dict[str, dict[int, set[tuple[str, str, str | None]]]] = {}
-        self._came = {new: old for old, new in relocated(both).items()}
+        self._came = {new: old for old, new in both.relocated.items()}
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
         self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
+        self._led = {
+            part for plain in self._plain for part in (plain[1], ".".join(filter(None, plain[1:])))
+        }
+        self._changed = {both.name(path) for path in both.changed}
         self._tops = {
             row.module.partition(".")[0]
             for p in both.sources(both.target)
@@ -125,7 +128,7 @@ class Imports:
             if (row.plain, line) in brought:
                 self._say(EXPLAINED, row, "it came with the statement that it is part of", place)
                 continue
-            why = self._unneeded(row, path, here, before) or self._unknown(row)
+            why = self._unneeded(row, path, here, before) or self.unknown(row, path)
             if why and self._tried_along(row, path, {r for r, _ in found}, here):
                 why = ""
             again = seen[row] > max(1, of_name[row.name])
@@ -196,8 +199,11 @@ class Imports:
         handed_on = path.endswith("__init__.py") and row.name in self._names
         return "" if handed_on else "is needed by nothing"
 
-    def _unknown(self, row: Row) -> str:
-        """Tell what is wrong with where an import leads, if anything is."""
+    def unknown(self, row: Row, importer: str = "") -> str:
+        """Tell what is wrong with where an import leads, if anything is.
+
+        `importer` is the file that it stands at the top of; none for one that runs later.
+        """
         if row.plain in self._plain or row.module == "__future__":
             return ""
         if row.member == "TYPE_CHECKING" and row.module == "typing":
@@ -207,14 +213,25 @@ class Imports:
         path = file_of(tree, name) or file_of(tree, row.module)
         if path.endswith(".py") and self._second_name(row.module, tree.name(path)):
             return "names a module otherwise than anybody did"
-        if file_of(tree, name):
-            return ""
-        path = file_of(tree, row.module)
-        if path and path.endswith(".py"):
-            bound = {n for node in tree.source(path).tree.body for n in stored(node)}
-            if row.member in bound or "*" in bound:
-                return ""
-        return "leads to what nothing led to before"
+        # What a file that was there loads when it is imported, the runs compare.
+        if path and importer not in self.both.base.files and self._strange(path, row, name):
+            return "leads to a module that nothing here led to before"
+        there = file_of(tree, name) or self._binds(path, row.member)
+        return "" if there else "leads to what nothing led to before"
+
+    def _binds(self, path: str, member: str | None) -> bool:
+        """Tell whether a module of the target may bind a name."""
+        if not path.endswith(".py"):
+            return False
+        body = self.both.target.source(path).tree.body
+        bound = {n for node in body for n in stored(node)}
+        return member in bound or "*" in bound
+
+    def _strange(self, path: str, row: Row, name: str) -> bool:
+        """Tell whether an import leads to a module that has no part in the move."""
+        if path in self.both.changed or {row.module, name} & self._led:
+            return False
+        return not any(changed.startswith(f"{row.module}.") for changed in self._changed)
 
     def _second_name(self, module: str, name: str) -> bool:
         """Tell whether an import counts a module's name from another root than its own."""
@@ -320,13 +337,11 @@ def file_of(tree: Tree, name: str) -> str:
 
 def rows(tree: Tree, source: Source) -> Iterator[tuple[Row, int]]:
     """List the imports of a module, outside of functions, with their lines."""
-    package = tree.name(source.path).split(".")
-    if not source.path.endswith("__init__.py"):
-        package = package[:-1]
+    package = package_of(tree, source.path)
     todo: list[tuple[ast.stmt, tuple[str, ...]]] = [(n, ()) for n in source.tree.body]
     for node, guards in todo:
         if isinstance(node, IMPORTS):
-            for row in _rows(node, package, guards):
+            for row in rows_of(node, package, guards):
                 yield row, node.lineno
         elif isinstance(node, (ast.If, *TRIES, ast.With)):
             for number, block in enumerate(blocks(node)):
@@ -349,12 +364,10 @@ def _inside(tree: Tree, source: Source) -> Iterator[tuple[Row, int, int]]:
 
 def every(tree: Tree, source: Source) -> Iterator[Row]:
     """List all imports of a file, those in functions too, guards aside."""
-    package = tree.name(source.path).split(".")
-    if not source.path.endswith("__init__.py"):
-        package = package[:-1]
+    package = package_of(tree, source.path)
     for node in ast.walk(source.tree):
         if isinstance(node, IMPORTS):
-            yield from _rows(node, package, ())
+            yield from rows_of(node, package, ())
 
 
 def guards(source: Source) -> Iterator[str]:
@@ -373,9 +386,16 @@ def _said(node: ast.AST) -> str:
     return f"{type(node).__name__} {told}"
 
 
-def _rows(
+def package_of(tree: Tree, path: str) -> list[str]:
+    """Give the package that a file is in, by its parts."""
+    parts = tree.name(path).split(".")
+    return parts if path.endswith("__init__.py") else parts[:-1]
+
+
+def rows_of(
     node: ast.Import | ast.ImportFrom, package: list[str], guards: tuple[str, ...]
 ) -> Iterator[Row]:
+    """List the names that an import brings."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]

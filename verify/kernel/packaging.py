@@ -33,8 +33,10 @@ def check(both: Both, new: list[str]) -> None:
             origins[target[0]].add(base[0])
     rules = [*_rules(both.target)] or [*_discovered(both)]
     for path in files:
+        # What a file of settings says in several places adds up.
+        taken = {where for where, _, takes in rules if takes(path)}
         for where, line, takes in rules:
-            if any(map(takes, origins[path])) and not takes(path):
+            if any(map(takes, origins[path])) and where not in taken:
                 why = "what is installed does not have this new one"
                 both.found.say(BREAKS, both.target.name(path), why, Place(where, line))
     for path in files:

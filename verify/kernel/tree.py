@@ -78,6 +78,7 @@ class Tree:
 
     def __init__(self, side: str, files: Mapping[str, bytes], parsed: Parsed) -> None:
         self.side = side
+        self.called: Mapping[str, str] = {}  # modules that moved whole: their names before, by path
         self.files = files
         self._parsed = parsed
         self._imports: dict[str, set[str]] = {}

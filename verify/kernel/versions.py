@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from itertools import takewhile
 
+EVERY = "every Python"
 DEFERS = (3, 14)  # annotations are evaluated when somebody asks for them, not before
 _KEYS = (
     ("pyproject.toml", re.compile(r"""^\s*requires-python\s*=\s*["']([^"'\n]*)["']""", re.M)),
@@ -54,8 +55,6 @@ def told(spelled: str) -> str:
     """Say for which Pythons a verdict holds."""
     plain = "".join(takewhile(str.isprintable, spelled))[:80]
     asked = (
-        f"Python {plain}, as the tree requires"
-        if plain
-        else "every Python, for the tree names none"
+        f"Python {plain}, as the tree requires" if plain else f"{EVERY}, for the tree names none"
     )
     return f"{asked}; read by Python {here()}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from transforms.errors import Place
 from transforms.tree import GitTree
+from verify.kernel import versions
 from verify.kernel.verdict import (
     ASSUMED,
     BASE,
@@ -56,7 +57,7 @@ TITLES = {
     EXPLAINED: "Explained: what the move entails",
     OBSERVED: "Observable, though no statement changed",
 }
-_MARKS = {
+MARKS = {
     NOT_READ: "cannot be judged",
     BREAKS: "behaviour differs",
     OPEN: "cannot be judged",
@@ -75,7 +76,7 @@ def certified(base: str, target: str, certificate: Certificate, texts: Texts) ->
         verdict=verdict_of(certificate),
         headline=f"{base} .. {target}",
         sections=tuple(s for s in sections(certificate, texts) if s.findings),
-        summary=(totals(certificate), verdict_line(certificate)),
+        summary=(totals(certificate), *pythons_words(certificate), verdict_line(certificate)),
         marks=tuple(marks(certificate)),
         data=certificate_data(certificate, texts),
     )
@@ -174,10 +175,10 @@ def _code(finding: Found, place: Spot, texts: Texts) -> Iterator[Row]:
 
 def marks(certificate: Certificate) -> Iterator[Mark]:
     """The same places for a forge. What is gone has no line in the target."""
-    for finding in certificate.of(*_MARKS):
+    for finding in certificate.of(*MARKS):
         first = finding.place
         place, why = sided(first.path, first.line, first.side, finding.sentence)
-        yield Mark(place, _MARKS[finding.kind], why)
+        yield Mark(place, MARKS[finding.kind], why)
 
 
 def _relocated(certificate: Certificate) -> tuple[Finding, ...]:
@@ -203,6 +204,13 @@ def totals(certificate: Certificate) -> str:
     read = f"{counted(certificate.added_lines, 'added line')} and "
     read += f"{counted(certificate.removed_lines, 'removed line')} to read"
     return f"Statements: {listed({k: n for k, n in parts.items() if n}) or 'none moved'}; {read}."
+
+
+def pythons_words(certificate: Certificate) -> tuple[str, ...]:
+    """Say for which Pythons the verdict holds, where the tree says which it is for."""
+    if not certificate.pythons or certificate.pythons.startswith(versions.EVERY):
+        return ()
+    return (f"Judged for {certificate.pythons}.",)
 
 
 def certified_words(certificate: Certificate) -> str:
@@ -257,6 +265,7 @@ def certificate_data(certificate: Certificate, texts: Texts) -> dict[str, Any]:
         "added_lines": certificate.added_lines,
         "removed_lines": certificate.removed_lines,
         "relaid": certificate.relaid,
+        "pythons": certificate.pythons,
         "relocated": [{"from": old, "to": new} for old, new in certificate.relocated],
         "other_files": list(certificate.other_files),
         "moved": moved(certificate.moved),

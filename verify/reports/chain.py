@@ -15,6 +15,7 @@ from verify.kernel.verdict import CERTIFIED
 from verify.report.marks import Mark, sided
 from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted, listed
 from verify.reports.blame import beside
+from verify.reports.certify import MARKS
 
 _MOST_SPOTS = 8
 _TITLES = {"differs at": "not what the plan gives", "to read": "not part of the move"}
@@ -109,7 +110,8 @@ def link_marks(link: Link, *, strict: bool = False) -> Iterator[Mark]:
     label, spots = _to_read(judgement)
     for spot in spots:
         place, why = sided(spot.path, spot.line, spot.side, spot.why)
-        yield Mark(place, _TITLES[label], why, link.is_red, name)
+        title = MARKS.get(spot.kind, _TITLES[label])
+        yield Mark(place, title, why, link.is_red, name)
     if link.is_red and not spots:
         yield Mark(Place(""), judgement.verdict, judgement.reason, True, name)
     elif judgement.verdict == UNREAD:

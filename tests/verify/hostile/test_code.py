@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.verify.certificate.trees import Tree, edited, explain, judge
-from verify.certificate import CERTIFIED, RESIDUAL
+from tests.verify.certificate import trees as first
+from tests.verify.certificate.trees import Tree, edited, explain
+from tests.verify.kernel import trees as second
+from verify.certificate import CERTIFIED, RESIDUAL, Certificate
+from verify.kernel.verdict import RESIDUALS
 
 SHOP = '''\
 from __future__ import annotations
@@ -96,11 +99,21 @@ BEFORE: Tree = {**SHARED, "shop/orders.py": SHOP}
 AFTER: Tree = {**SHARED, "shop/orders.py": REST, "shop/prices.py": PRICES}
 
 
+def judge(before: Tree, after: Tree) -> Certificate:
+    """Ask the first kernel; the second comes to the same verdict."""
+    found, again = first.judge(before, after), second.judge(before, after)
+    assert again.verdict == found.verdict, second.explain(again)
+    return found
+
+
 def caught(after: Tree, path: str, line: int, kind: str) -> None:
-    """Expect a residual just where the fault is."""
+    """Expect a residual just where the fault is; in that file, by the second kernel."""
     found = judge(BEFORE, after)
     assert found.verdict == RESIDUAL, explain(found)
     assert (path, line, kind) in {(r.path, r.line, r.kind) for r in found.residuals}, explain(found)
+    again = second.judge(BEFORE, after)
+    places = {place.path for finding in again.of(*RESIDUALS) for place in finding.places}
+    assert path in places, second.explain(again)
 
 
 def test_the_move_itself_is_certified() -> None:

@@ -153,3 +153,55 @@ def test_a_link_to_what_changed_is_another_name_for_it() -> None:
 def test_a_new_file_of_comments_alone_is_no_part_of_a_move() -> None:
     found = judge({"a.py": F + G}, {**MOVED, "b.py": f"# Ours.\n\n\n{F}", "c.py": "# import a\n"})
     assert [(f.subject, f.places[0].path) for f in found.of(TEXT)] == [("# import a", "c.py")]
+
+
+def test_what_is_installed_is_said_in_several_places() -> None:
+    found = '[tool.setuptools.packages.find]\ninclude = ["p*"]\n'
+    settings = f'[tool.setuptools]\npy-modules = ["a"]\n\n{found}'
+    base = {"pyproject.toml": settings, "a.py": F + G, "p/__init__.py": ""}
+    after = {**base, "a.py": f"from p.b import f\n{G}", "p/b.py": F}
+    judged = judge(base, after)
+    assert judged.verdict == CERTIFIED, explain(judged)
+    loose = {**base, "a.py": f"from b import f\n{G}", "b.py": F}
+    assert judge(base, loose).of(BREAKS)
+
+
+SPY = "from a import g\n\nprint('loaded')\n"
+LATE = "def f():\n    return g()\n"
+
+
+def test_an_import_that_comes_along_leads_where_some_import_led() -> None:
+    base = {"a.py": f"def g():\n    return 1\n\n\n{LATE}", "spy.py": SPY}
+    left = "def g():\n    return 1\n"
+    honest = {**base, "a.py": left, "b.py": f"from a import g\n\n\n{LATE}"}
+    assert judge(base, honest).verdict == CERTIFIED
+    through = {**honest, "b.py": f"from spy import g\n\n\n{LATE}"}
+    [text] = judge(base, through).of(TEXT)
+    assert text.why == "this import leads to a module that nothing here led to before"
+    late = LATE.replace("return", "from a import g\n\n    return")
+    assert judge(base, {**honest, "b.py": late}).verdict == CERTIFIED
+    for line, why in (
+        ("import spy", "this import is needed by nothing"),
+        ("from spy import g", "this import leads to a module that nothing here led to before"),
+    ):
+        hidden = LATE.replace("return", f"{line}\n\n    return")
+        found = judge(base, {**honest, "b.py": f"from a import g\n\n\n{hidden}"})
+        assert why in {finding.why for finding in found.of(TEXT)}, explain(found)
+
+
+@pytest.mark.parametrize("guard", ["", "\n\nif __name__ == '__main__':\n    print(f())\n"])
+def test_a_module_that_moved_whole_is_the_same_module(guard: str) -> None:
+    base = {
+        "shop/__init__.py": "",
+        "shop/orders.py": F + guard,
+        "till.py": "from shop import orders\n\n\ndef pay():\n    return orders.f()\n",
+    }
+    after = {
+        "shop/__init__.py": "",
+        "shop/sales/__init__.py": "",
+        "shop/sales/orders.py": base["shop/orders.py"],
+        "till.py": base["till.py"].replace("from shop", "from shop.sales"),
+    }
+    found = judge(base, after)
+    gone = ["a file that can be run is gone"] if guard else []
+    assert [finding.why for finding in found.of(BREAKS, OPEN, TEXT)] == gone, explain(found)

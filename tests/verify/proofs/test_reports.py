@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from verify.chain.links import PROVED, Judgement, Link, Spot
 from verify.kernel.verdict import (
     ASSUMED,
     BREAKS,
@@ -15,6 +16,7 @@ from verify.kernel.verdict import (
 )
 from verify.report.report import Verdict, to_text
 from verify.reports.certify import certified, certified_words
+from verify.reports.chain import link_marks, words
 
 HERE = Place("shop/money.py", 4)
 
@@ -97,4 +99,23 @@ def test_programs_get_findings_and_each_place_by_itself() -> None:
     assert [(r["path"], r["line"], r["side"]) for r in data["residuals"]] == [
         ("shop/money.py", 4, "target"),
         ("shop/orders.py", 3, "base"),
+    ]
+
+
+def test_a_chain_counts_assumptions_and_tells_what_breaks_from_text() -> None:
+    spots = (
+        Spot("till.py", 3, "target", "till: print is called, with other values", BREAKS),
+        Spot("till.py", 9, "base", "pay: this statement is gone", TEXT),
+    )
+    proved = Judgement(PROVED, "it is", certificate="CERTIFIED", assumptions=2, accepted=1)
+    link = Link("a" * 40, "Move it", "plan.toml", proved)
+    assert list(words(link))[1:] == [
+        "plan.toml: 0 authored lines, 1 accepted finding",
+        "CERTIFIED, on 2 assumptions: 0 added lines and 0 removed lines beside the move",
+    ]
+    red = Judgement(PROVED, "it is", certificate="RESIDUAL", residuals=spots)
+    marks = list(link_marks(Link("a" * 40, "Move it", "plan.toml", red)))
+    assert [(mark.place.line, mark.title) for mark in marks] == [
+        (3, "behaviour differs"),
+        (None, "not part of the move"),
     ]

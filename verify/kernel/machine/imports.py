@@ -112,6 +112,7 @@ class Imports(Loads):
     def _load(self, name: str, found: Found, head: str) -> None:
         """Run a module for the first time in the state that it is loaded in."""
         module = Module(name, found.path, found.kind, found.folders)
+        module.same = self.tree.called.get(found.path, "")
 
         def action() -> None:
             self.space(module.names)

@@ -74,6 +74,7 @@ class Module:
     names: Space = field(default_factory=dict)
     postponed: bool = False  # annotations are text
     scope: Scope | None = None
+    same: str = ""  # what it was called before it moved whole
 
 
 @dataclass(eq=False, slots=True)
@@ -96,7 +97,7 @@ class ModuleValue(Value):
 
     def describe(self, inner: Inner) -> Key:
         """Give the key."""
-        return "module", self.module.name
+        return "module", self.module.same or self.module.name
 
 
 @dataclass(eq=False, slots=True)

@@ -94,11 +94,19 @@ class Edits:
         """Tell whether two texts mean the same: targets of patches, descriptions, types."""
         if _patches(node, two):
             return self._follows(before, after)
-        if _describes(node, two):
+        if _describes(node, two) or self._sets_up(edit.target[0], node):
             return self.renames.follow(before, after)
         path, now = edit.base[0], edit.target[0]
         is_type = two in types or self._cast(now, node, two)
         return is_type and self.spelled.same_texts(path, before, now, after)
+
+    def _sets_up(self, path: str, node: ast.stmt) -> bool:
+        """Tell whether a statement is the call of `setup()`, whose entry points are texts."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call):
+            return False
+        found = self.spelled.leads(self.both.target, path, chain(call.func) or ("",))
+        return found in _SETUPS
 
     def _chains(
         self, edit: Edit, node: ast.stmt, at: ast.AST, one: Parts, two: Parts, *, of_type: bool
@@ -177,6 +185,7 @@ def _exports(node: ast.stmt) -> bool:
 
 
 _CASTS = (("outside", "typing.cast"), ("outside", "typing_extensions.cast"))
+_SETUPS = (("outside", "setuptools.setup"), ("outside", "distutils.core.setup"))
 
 
 def _text(node: ast.AST) -> str | None:

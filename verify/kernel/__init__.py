@@ -28,6 +28,7 @@ observed  what one statement reads at import and another changes, over several e
 packaging what is installed: whether lists of packages and sources take what is new
 pairing   which statement of the target is which of the base
 paths     files that code reads or runs by their path, and folders that it lists
+renames   what moved, by the names that texts give it
 runs      runs of one entry on both sides
 setters   writes to an attribute of an object that nobody knows
 settings  settings that tools read, pytest's among them

@@ -95,6 +95,7 @@ def _collect(
     of: str = "",
 ) -> None:
     """Walk a node in the order of its text; `hidden` are names of the scopes in between."""
+    node = _without_values(node) if note else node
     if isinstance(node, (ast.Attribute, ast.Name)):
         chain = _chain(node)
         if chain is not None:
@@ -138,6 +139,14 @@ def _patching(
     by = ("", *function[1]) if function[0].id in hidden else function[1]
     found.append(Reference(owner[1], node.lineno, note, by))
     return ast.copy_location(ast.Call(node.func, node.args[1:], node.keywords), node)
+
+
+def _without_values(node: ast.AST) -> ast.AST:
+    """Give `Literal` for `Literal["red"]`: its texts are values, not names."""
+    if isinstance(node, ast.Subscript):
+        name = getattr(node.value, "attr", getattr(node.value, "id", ""))
+        return node.value if name == "Literal" else node
+    return node
 
 
 def _collect_text(node: ast.Constant, hidden: frozenset[str], found: list[Reference]) -> None:

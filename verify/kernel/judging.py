@@ -29,6 +29,7 @@ from verify.kernel.machine.units import Unit
 from verify.kernel.machine.values import Class, Function, Made, Module, key
 from verify.kernel.near import Untouched, near
 from verify.kernel.observed import Observed
+from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains, does, instead
@@ -56,7 +57,7 @@ class Judge:
     def __init__(self, both: Both) -> None:
         self.both = both
         self.runs = Runs(both)
-        self.gains = Gains()
+        self.gains = Gains(Renames(both))
         self.writes = Writes(both)
         self.lookups = Lookups(both, self.gains)
         self.copies = Copies(both)
@@ -127,7 +128,7 @@ class Judge:
             return
         entry = Entry(ours, theirs, base.name(ours), target.name(theirs))
         one, two = self.runs.pair(entry)
-        Comparison(self.both, entry, one, two, Gains()).run()
+        Comparison(self.both, entry, one, two, Gains(self.gains.renames)).run()
         found = [
             module.names.get(name[1]) if isinstance(module, Module) else None
             for module, name in (

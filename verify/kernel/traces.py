@@ -10,6 +10,7 @@ from verify.kernel.both import Both
 from verify.kernel.entries import Entry
 from verify.kernel.machine.units import FILL, OUTSIDE, Death, Event, Unit
 from verify.kernel.machine.values import Module, ModuleValue, key
+from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, LIMIT, RAISED, Run
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OPEN, TARGET, Place
 from verify.kernel.words import words
@@ -27,6 +28,7 @@ _OF_THE_TREE = words(
     """function class definition object instance module own str bytes int float complex bool
     NoneType ellipsis"""
 )
+_SETUPS = {("call", "setuptools.setup"), ("call", "distutils.core.setup")}
 # Built-in functions that do nothing but what their arguments do.
 _WITHIN = {*effects.PLAIN, "setattr", "getattr", "delattr", "hasattr"}
 
@@ -35,6 +37,7 @@ _WITHIN = {*effects.PLAIN, "setattr", "getattr", "delattr", "hasattr"}
 class Gains:
     """What modules lost and gained, over all entries."""
 
+    renames: Renames
     lost: dict[str, set[str]] = field(default_factory=dict)
     gained: dict[str, set[str]] = field(default_factory=dict)
     compared: set[tuple[int, int]] = field(default_factory=set)  # units, one of either side
@@ -109,7 +112,7 @@ class Comparison:
         one, two = self.one.trace, self.two.trace
         ours, theirs = _acting(one), _acting(two)
         for a, b in zip(ours, theirs, strict=False):
-            if a.what != b.what:
+            if a.what != b.what and not self._installs(a, b):
                 self._differs(a, b)
                 return
         if len(ours) != len(theirs):
@@ -121,6 +124,11 @@ class Comparison:
             return
         self._outside(_imported(one), _imported(two))
         self._fills(_filled(one), _filled(two))
+
+    def _installs(self, one: Event, two: Event) -> bool:
+        """Tell whether `setup()` is given the same but for entry points that follow a move."""
+        setups = {one.what[:2], two.what[:2]} <= _SETUPS
+        return setups and self.gains.renames.same(one.what, two.what)
 
     def _fills(
         self, ours: dict[Hashable, list[Event]], theirs: dict[Hashable, list[Event]]

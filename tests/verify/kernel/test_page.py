@@ -23,15 +23,6 @@ def taken_out(statement: str, head: str = "", **others: str) -> tuple[Tree, Tree
     return before, {"m.py": X, "n.py": f"{head}{statement}", **more}
 
 
-def within(lists: int) -> tuple[Tree, Tree]:
-    """Move a value within lists to a module in which it is another one."""
-    held = f"A = {'[' * lists}V{']' * lists}\n"
-    both = {"a.py": "V = 1\n", "b.py": "V = 2\n", "u.py": "from m import A\n\nprint(A)\n"}
-    before = f"from a import V\nfrom b import V as W\n\n{held}\nY = W\n"
-    after = "from b import V as W\nfrom n import A\n\nY = W\n"
-    return {**both, "m.py": before}, {**both, "m.py": after, "n.py": f"from b import V\n\n{held}"}
-
-
 ONE, TWO = "def test_one():\n    S.append(1)\n", "def test_two():\n    assert S\n"
 TAKEN = "from s import S\n\n\n"
 LUCK = {
@@ -57,7 +48,6 @@ LIMITS: dict[str, list[tuple[Tree, Tree]]] = {
     "other languages": [
         taken_out("def f():\n    return 1\n", u_pyx="from m import f\n", u_tmpl="{% load m.f %}\n")
     ],
-    "what lies deeper in a value than six objects": [within(7)],
     "a submodule that is there because another file loads it": [
         (
             LUCK,
@@ -81,10 +71,6 @@ def test_it_is_certified_all_the_same(limit: str) -> None:
     for before, after in LIMITS[limit]:
         found = judge(before, after)
         assert found.verdict == CERTIFIED, explain(found)
-
-
-def test_what_lies_less_deep_is_seen() -> None:
-    assert judge(*within(6)).verdict != CERTIFIED
 
 
 def test_the_page_has_the_bounds_as_they_are() -> None:

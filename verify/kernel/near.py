@@ -16,7 +16,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator
 
 from verify.kernel.both import Both
 from verify.kernel.source import DEFINITIONS, IMPORTS, OpaqueError, Statement, stored
-from verify.kernel.tree import Tree, absolute, reaching
+from verify.kernel.tree import Tree, absolute, reaching, through_packages
 from verify.kernel.words import words
 
 MOST_FILES = 400  # that reach a change, before imports within functions are told apart
@@ -209,6 +209,8 @@ class _Loading:
         found: set[str] = set()
         aside: set[str] = set()  # files that import it in functions, or spell it
         todo = [path for path in self.both.changed if path in self.tree.files]
+        for users in (self.outer, self.inner):
+            aside |= through_packages(self.tree, todo, users)
         while todo:
             path = todo.pop()
             if path in found:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.documents import ROOT, rows, sections
 from tests.verify.kernel.trees import Tree, explain, judge
-from verify.kernel import CERTIFIED, bodies, near
+from verify.kernel import CERTIFIED, bodies
 from verify.kernel.effects import QUESTIONS
 from verify.kernel.machine import calls, loads, state, statements, values
 
@@ -84,7 +84,6 @@ def test_the_page_has_the_bounds_as_they_are() -> None:
     assert f"{values.MOST_DEPTH} objects within each other" in page
     assert f"{bodies.MOST_INNER} functions that one body makes" in page
     assert f"{loads.MOST_UNITS} states in which one module is loaded" in page
-    assert f"more than {near.MOST_FILES} files reach a change" in PAGE["The machine"]
 
 
 def test_the_questions_that_the_page_names_are_listed() -> None:

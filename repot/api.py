@@ -326,8 +326,9 @@ def apply(
     """Make the move that the plan in a file describes, or tell what it would change.
 
     The tree is the working tree of `repo` or, for `at`, a commit. With `write` all files are
-    written, or none. `formatters` says whose run, in place of what the plan says. Raises `Refused`
-    where it cannot be done safely, `ValueError` for `write` and `at` together.
+    written, or none, also where the verdict on the result stops it: then `written` is false and
+    `verdict` says why. `formatters` says whose run, in place of what the plan says. Raises
+    `Refused` where it cannot be done safely, `ValueError` for `write` and `at` together.
     """
     if write and at is not None:
         raise ValueError("`write` changes the working tree and `at` names a commit: give one")

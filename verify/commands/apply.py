@@ -28,6 +28,8 @@ HELP = """Make the move that PLAN describes.
 Without --write nothing is written: the summary says what the move would change, and which lines
 of it the plan brings literally. With --write all files are written, or none: files with
 uncommitted changes are refused by name, and an interrupted run is finished or undone by the next.
+What is about to be written is judged first: what would break, or what cannot be told, is not
+written until it is mended or the plan accepts it ([[accept]]).
 
 \b
 Examples:
@@ -39,8 +41,8 @@ Examples:
 \b
 Exit codes:
   0  done, or nothing is wrong
-  1  --check, and the plan would change something
-  2  refused: the message says where, why and what to do next
+  1  --check, and the plan would change something; --write, and behaviour would differ
+  2  refused: the message says where, why and what to do next; --write, and it cannot be told
   3  a fault of Repot
 """
 
@@ -129,7 +131,7 @@ def _run(request: Request, shown: Output) -> Report | None:
     from transforms.reading.load import load_plan
     from transforms.tree import open_tree
     from verify.reports.apply import Applied, applied
-    from verify.reports.gated import gate_line
+    from verify.reports.gated import NOT_JUDGED, gate_line
 
     if request.at is None:
         _recover(request.repo)  # first of all: the plan may be among the files
@@ -148,28 +150,28 @@ def _run(request: Request, shown: Output) -> Report | None:
         mode=request.mode,
         outcome=outcome,
     )
-    done = _judged(done, plan, tree) if request.certify else replace(done, unjudged=True)
+    done = _judged(done, plan, tree) if request.certify else replace(done, unjudged=NOT_JUDGED)
     report = applied(done)
     if request.mode == "write":
         return report if done.stopped else _write(tree, outcome.changes, report)
     if request.mode != "diff":
         return report
     console.print_diff(outcome.changes.diff(), sys.stdout)
-    if done.gate is not None:
-        console.print_text(f"{visible(gate_line(done.gate))}\n", sys.stderr)
+    line = done.unjudged if done.gate is None else gate_line(done.gate)
+    console.print_text(f"{visible(line)}\n", sys.stderr)
     shown.write(report)
     return None
 
 
 def _judged(done: Applied, plan: Plan, tree: Tree) -> Applied:
-    """Judge what is about to be written, where that is on."""
-    from verify.proofs import certify
+    """Judge what is about to be written, where the tree is not too large for that."""
+    from verify.proofs.certify import is_too_large
     from verify.proofs.gate import gate
-    from verify.reports.gated import gate_texts
+    from verify.reports.gated import TOO_LARGE, gate_texts
 
-    if not certify.GATES:
-        return done
     with console.progress("judging"):
+        if is_too_large(tree, done.outcome.changes):
+            return replace(done, unjudged=TOO_LARGE)
         found = gate(plan, tree, done.outcome)
         texts = gate_texts(found, tree, done.outcome.changes)
     return replace(done, gate=found, texts=texts)

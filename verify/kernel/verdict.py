@@ -95,7 +95,7 @@ class Certificate:
     `relocated` are the modules that moved whole, by their old and new path. `other_files` are files
     that changed and are not Python: nothing vouches for them. `relaid` counts the statements that
     have the same tokens in another layout. `pythons` says for which Pythons all that holds, and
-    which one has read the files.
+    which one has read the files. `judge` says who judged, where that was not this kernel.
     """
 
     findings: tuple[Finding, ...]
@@ -105,6 +105,7 @@ class Certificate:
     other_files: tuple[str, ...] = ()
     relaid: int = 0
     pythons: str = ""
+    judge: str = ""
 
     @property
     def verdict(self) -> str:

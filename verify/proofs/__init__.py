@@ -1,6 +1,6 @@
 """What is proved of one move: replay, certificate, ancestry, together.
 
-adapter      the first kernel's certificate in the words of the second, until that one is asked
+adapter      which kernel judges; the first one's certificate in the words of the second
 certify      two commits, as the certificate kernel takes them
 definitions  which names statements define
 gate         what `repot apply` is about to write, judged

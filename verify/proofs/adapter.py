@@ -1,10 +1,17 @@
-"""The first kernel's certificate in the words of the second: goes when the second is asked."""
+"""Which kernel judges: the second, and for large trees the first, said in the second's words.
+
+It goes, and the first kernel with it, when the second is cheap enough for every tree:
+`verify.kernel.certify` then stands in its place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
 
 from verify import certificate as first
+from verify import kernel
 from verify.kernel.verdict import (
     BREAKS,
     EXPLAINED,
@@ -24,10 +31,43 @@ _TEXT = frozenset({"added", "changed", "removed", "copied", "comment", "import",
 _NEAR = 12  # lines between the two sides of one change
 _DERIVED = "it follows from the move"
 
+# Bytes of Python in both trees together, up to which the second kernel judges. It reads all of
+# them and runs what reaches the change: seconds here, minutes and gigabytes on the largest trees.
+MOST = 1 << 20
+WHY_FIRST = (
+    "A tree of more than 1 MiB of Python is judged by the first design, which looks for what is "
+    "known to go wrong and does not run the imports of both trees."
+)
+
 
 def certify(base: first.Files, target: first.Files, rest: first.Rest | None = None) -> Certificate:
-    """Judge by the first kernel."""
-    return adapted(first.certify(base, target, rest))
+    """Judge by the second kernel, or by the first where the trees are too large for it."""
+    if is_large(base, target, rest):
+        return replace(adapted(first.certify(base, target, rest)), judge=WHY_FIRST)
+    return kernel.certify(base, target, rest)
+
+
+def is_large(base: first.Files, target: first.Files, rest: first.Rest | None = None) -> bool:
+    """Tell whether the Python files of both trees, equal ones once, hold more than `MOST` bytes.
+
+    The first kernel judges then.
+    """
+    apart = {(path, *file) for side in (base, target) for path, file in side.items()}
+    whole = sum(len(data) for path, data, _ in apart if path.endswith(".py"))
+    if rest is not None:
+        for some in _growing(path for path in rest.paths() if path.endswith(".py")):
+            if whole > MOST:
+                break  # without reading all of a large tree
+            whole += sum(map(len, rest.read_many(some).values()))
+    return whole > MOST
+
+
+def _growing(paths: Iterable[str]) -> Iterator[list[str]]:
+    """Cut into batches, each twice the last."""
+    waiting, size = iter(paths), 64
+    while some := list(islice(waiting, size)):
+        yield some
+        size *= 2
 
 
 def adapted(old: first.Certificate) -> Certificate:

@@ -10,12 +10,9 @@ from pathlib import Path
 from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK, ChangeSet
 from transforms.tree import GitTree, Tree
 from verify.history.ranges import differing, entries_at
+from verify.kernel import Files
 from verify.kernel.verdict import Certificate
-from verify.proofs.adapter import certify  # the second kernel is `verify.kernel`
-
-# Whether `repot apply` judges what it is about to write. Not while the first kernel is asked: its
-# false alarms would stop honest moves.
-GATES = False
+from verify.proofs.adapter import certify, is_large
 
 
 class SharedFiles:
@@ -82,8 +79,17 @@ def certify_commits(base: GitTree, target: GitTree) -> Certificate:
 
 def certify_changes(tree: Tree, changes: ChangeSet) -> Certificate:
     """Judge what a change set makes of a tree."""
+    return certify(*_sides(changes), SharedFiles(tree, changes))
+
+
+def is_too_large(tree: Tree, changes: ChangeSet) -> bool:
+    """Tell whether the first kernel would judge that: its false alarms would stop honest moves."""
+    return is_large(*_sides(changes), SharedFiles(tree, changes))
+
+
+def _sides(changes: ChangeSet) -> tuple[Files, Files]:
     before, after = (
         {path: (blob.data, blob.mode) for path, blob in side.items() if blob is not None}
         for side in (changes.before(), changes.after())
     )
-    return certify(before, after, SharedFiles(tree, changes))
+    return before, after

@@ -37,7 +37,7 @@ from verify.reports.authored import (
     authored_words,
 )
 from verify.reports.certify import Texts
-from verify.reports.gated import NOT_JUDGED, gate_data, gate_line, gate_sections, gate_verdict
+from verify.reports.gated import gate_data, gate_line, gate_sections, gate_verdict
 
 # added and removed lines by path; a diff is too dear to be made twice
 Counts = Mapping[str, tuple[int, int]]
@@ -47,8 +47,8 @@ Counts = Mapping[str, tuple[int, int]]
 class Applied:
     """What was done with an outcome: `mode` is `preview`, `check`, `diff` or `write`.
 
-    `gate` is what was judged of it, with the lines that it speaks of; `unjudged` says that this was
-    not wanted.
+    `gate` is what was judged of it, with the lines that it speaks of; `unjudged` says why nothing
+    was, in words.
     """
 
     plan: str
@@ -58,7 +58,7 @@ class Applied:
     outcome: Outcome
     gate: Gate | None = None
     texts: Texts = field(default_factory=dict)
-    unjudged: bool = False
+    unjudged: str = ""
 
     @property
     def stopped(self) -> bool:
@@ -107,7 +107,7 @@ def _totals(outcome: Outcome, counts: Counts) -> str:
 def _judged(done: Applied) -> tuple[str, ...]:
     if done.gate is not None:
         return (gate_line(done.gate),)
-    return (NOT_JUDGED,) if done.unjudged else ()
+    return (done.unjudged,) if done.unjudged else ()
 
 
 def _result(done: Applied) -> str:
@@ -256,6 +256,7 @@ def _data(done: Applied, counts: Counts) -> dict[str, Any]:
         "mode": done.mode,
         "written": done.mode == "write" and not done.stopped,
         "judgement": None if done.gate is None else gate_data(done.gate, done.texts),
+        "unjudged": done.unjudged,
         **authored_data(outcome),
         "files": [_change_data(change, counts) for change in outcome.changes.values()],
         "relocated": relocated_data(outcome),

@@ -76,7 +76,7 @@ def certified(base: str, target: str, certificate: Certificate, texts: Texts) ->
         verdict=verdict_of(certificate),
         headline=f"{base} .. {target}",
         sections=tuple(s for s in sections(certificate, texts) if s.findings),
-        summary=(totals(certificate), *pythons_words(certificate), verdict_line(certificate)),
+        summary=(totals(certificate), *scope_words(certificate), verdict_line(certificate)),
         marks=tuple(marks(certificate)),
         data=certificate_data(certificate, texts),
     )
@@ -206,11 +206,12 @@ def totals(certificate: Certificate) -> str:
     return f"Statements: {listed({k: n for k, n in parts.items() if n}) or 'none moved'}; {read}."
 
 
-def pythons_words(certificate: Certificate) -> tuple[str, ...]:
-    """Say for which Pythons the verdict holds, where the tree says which it is for."""
-    if not certificate.pythons or certificate.pythons.startswith(versions.EVERY):
-        return ()
-    return (f"Judged for {certificate.pythons}.",)
+def scope_words(certificate: Certificate) -> Iterator[str]:
+    """Say for which Pythons the verdict holds, where the tree says which, and who else judged."""
+    if certificate.pythons and not certificate.pythons.startswith(versions.EVERY):
+        yield f"Judged for {certificate.pythons}."
+    if certificate.judge:
+        yield certificate.judge
 
 
 def certified_words(certificate: Certificate) -> str:
@@ -266,6 +267,7 @@ def certificate_data(certificate: Certificate, texts: Texts) -> dict[str, Any]:
         "removed_lines": certificate.removed_lines,
         "relaid": certificate.relaid,
         "pythons": certificate.pythons,
+        "judge": certificate.judge,
         "relocated": [{"from": old, "to": new} for old, new in certificate.relocated],
         "other_files": list(certificate.other_files),
         "moved": moved(certificate.moved),

@@ -22,6 +22,10 @@ from verify.reports.certify import (
 )
 
 NOT_JUDGED = "Not judged (--no-certify), so nothing can be written."
+TOO_LARGE = (
+    "Not judged: the tree holds more than 1 MiB of Python, and the first design, which judges such "
+    "trees, alarms too often to stop a move."
+)
 _LINE_END = re.compile(r"\r\n|\r|\n")  # where Python ends a line
 
 

@@ -36,8 +36,8 @@ from verify.reports.certify import (
     folded,
     marks,
     moved_finding,
-    pythons_words,
     residual_texts,
+    scope_words,
     totals,
     verdict_line,
 )
@@ -166,7 +166,7 @@ def _reading_words(reading: tuple[Finding, ...]) -> str:
 def _figures(done: Review) -> Iterator[str]:
     yield f"Base {done.base}, target {done.target}."
     yield totals(done.certificate)
-    yield from pythons_words(done.certificate)
+    yield from scope_words(done.certificate)
     if isinstance(done.ancestry, Refusal):
         yield f"Ancestry: not measured. {done.ancestry.cause}"
     else:

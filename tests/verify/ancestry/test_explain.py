@@ -6,8 +6,8 @@ import pytest
 
 from tests.verify.certificate.trees import files
 from verify.ancestry.explain import COPY, DERIVED, IMPORT, LAYOUT, RESIDUAL, SHORT, explainer
+from verify.kernel import certify
 from verify.kernel.verdict import Certificate
-from verify.proofs.adapter import certify
 
 OLD = "import logging\n\nlog = logging.getLogger('shop')\n\n\ndef f():\n    log.info(1)\n\n\n"
 G = "def g():\n    log.info(2)\n"

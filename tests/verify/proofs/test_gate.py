@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.verify.histories import BEFORE, PLAN
-from verify import cli, kernel
-from verify.proofs import certify
+from verify import cli
+from verify.proofs import adapter
 
 ORDERS = '''\
 """Orders, and all that grew around them."""
@@ -70,13 +70,6 @@ LONG = (
 )
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def second(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gate is on, and the second kernel behind it."""
-    monkeypatch.setattr(certify, "GATES", True)
-    monkeypatch.setattr(certify, "certify", kernel.certify)
 
 
 @pytest.fixture
@@ -199,7 +192,15 @@ def test_what_is_not_judged_cannot_be_written(run: Run) -> None:
     assert (code, "--no-certify judges nothing" in err) == (2, True)
 
 
-def test_while_it_is_off_nothing_is_judged(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certify, "GATES", False)
-    code, out, _ = run(BREAKS, PLAN, "--write")
-    assert (code, "Verdict" in out) == (0, False)
+def test_what_the_first_kernel_would_judge_is_written_unjudged(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "MOST", 100)
+    code, out, err = run(BREAKS, PLAN, "--diff")
+    assert (code, err.startswith("Not judged: the tree holds more than 1 MiB")) == (0, True)
+    code, out, _ = run(BREAKS, PLAN, "--write", "--json", str(tmp_path / "report.json"))
+    assert (code, "Verdict" in out, "Not judged: the tree holds more" in out) == (0, False, True)
+    data: dict[str, Any] = json.loads((tmp_path / "report.json").read_text())
+    assert data["written"]
+    assert data["judgement"] is None
+    assert data["unjudged"].startswith("Not judged: ")

@@ -93,6 +93,7 @@ DATA: dict[str, Any] = {
     "mode": "preview",
     "written": False,
     "judgement": None,
+    "unjudged": "",
     "authored_lines": 7,
     "authored": [
         {

@@ -43,6 +43,7 @@ class Gains:
     compared: set[tuple[int, int]] = field(default_factory=set)  # units, one of either side
     said: set[Hashable] = field(default_factory=set)
     crossing: set[str] = field(default_factory=set)  # outside modules, imported past an event
+    reordered: bool = False  # whether outside imports changed places among themselves
 
     def apart(self) -> set[str]:
         """Name the modules that have other names than before."""
@@ -154,7 +155,8 @@ class Comparison:
                     self.gains.crossing.add(name)
                     self.both.found.say(BREAKS, name, why, Place(self.entry.target, 1))
         kept = [name for name in first if name in shared]
-        if kept != [name for name in second if name in shared]:
+        if kept != [name for name in second if name in shared] and not self.gains.reordered:
+            self.gains.reordered = True
             self.both.found.say(
                 ASSUMED, "outside imports", "their order does not matter", Place(self.entry.path, 1)
             )

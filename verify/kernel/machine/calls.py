@@ -464,7 +464,11 @@ class Calls(Objects):
                 self.write(owner.module, one_name, value)
             return NONE
         self.open("lists", owner.module.name)
-        return Unknown(("names", name, tuple(sorted(owner.module.names))))
+        return Unknown(("names", name, self._names_there(owner.module)))
+
+    def _names_there(self, module: Module) -> Key:
+        """Give the names of a module that somebody lists; for a body that is read, it is open."""
+        return module.name if self.probing else tuple(sorted(module.names))
 
     def _of_constant(self, owner: Constant, name: str, given: list[Value], named: Named) -> Value:
         plain = [literal(self.pick(value)) for value in given]
@@ -777,7 +781,7 @@ class Calls(Objects):
             hook = owner.module.names.get("__dir__")
             if hook is not None:
                 return self.call(hook, [], {})
-            return Unknown(("names", tuple(sorted(owner.module.names))))
+            return Unknown(("names", self._names_there(owner.module)))
         if not given and self.at[-1][0]:
             self.open("lists", self.here())
             return Unknown(("names here", self.here()))

@@ -153,6 +153,7 @@ class Judge:
     def _read(self, one: Run, two: Run) -> None:
         self.copies.check(two)
         ours, theirs = self._bodies(one.machine), self._bodies(two.machine)
+        self._links.enter(two)
         for unit in one.units:
             for other in self._links.of(unit, two):
                 self._units(ours, theirs, unit, other)

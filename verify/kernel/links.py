@@ -34,12 +34,18 @@ class Links:
         self._known: set[int] = set()
         self._of: dict[int, tuple[int, list[Unit]]] = {}
 
-    def of(self, unit: Unit, two: Run) -> Iterator[Unit]:
-        """List the units of the target, of those that are there, that belong to one of the base."""
+    def enter(self, two: Run) -> None:
+        """Take in the units that a run of the target has and that were not known yet."""
         for other in two.units:
             if other.root and other.number not in self._known:
                 self._known.add(other.number)
                 self._add(other)
+
+    def of(self, unit: Unit, two: Run) -> Iterator[Unit]:
+        """List the units of the target, of those that are there, that belong to one of the base.
+
+        The run of the target has been entered.
+        """
         if not unit.root:
             yield from two.units
             return

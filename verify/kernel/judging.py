@@ -19,7 +19,7 @@ from verify.kernel.bodies import (
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard
+from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard, name_of
 from verify.kernel.explain import Edits
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
@@ -28,10 +28,12 @@ from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
 from verify.kernel.machine.values import Class, Function, Made, Module, key
 from verify.kernel.near import Untouched, near
+from verify.kernel.needs import rows
 from verify.kernel.observed import Observed
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains, does, instead
+from verify.kernel.tree import search_path
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.writes import Writes
 
@@ -149,6 +151,49 @@ class Judge:
         self.observed.guards(one, two)
         self._read(one, two)
         self.runs.end(two, one)
+        if arrival.path not in self.both.base.files:
+            self._beside(arrival)
+            self._hidden(arrival.path)
+
+    def _beside(self, arrival: Arrival) -> None:
+        """Look for what a file found beside itself, and finds nowhere from where it lies now."""
+        base, target, path = self.both.base, self.both.target, arrival.path
+        tops = {
+            row.module.partition(".")[0]: row.module
+            for row, _ in rows(target, target.source(path))
+            if not row.guards and row.module
+        }
+        now = search_path(target, path, script=False)
+        for origin in arrival.origins:
+            if origin in target.files:
+                continue
+            folders = search_path(base, origin, script=False)
+            # pytest searches the folder of each `conftest.py`
+            before = [f for f in folders if f"{f}/conftest.py" not in target.files]
+            for top, module in tops.items():
+                if base.find(top, before) and not target.find(top, now):
+                    why = f"it is no longer found from {path}, which lay beside it"
+                    self.both.found.say(BREAKS, module, why, Place(path, 1))
+
+    def _hidden(self, path: str) -> None:
+        """Look for what a new module hides in its package as soon as somebody imports it."""
+        target = self.both.target
+        stem = path.removesuffix("/__init__.py").removesuffix(".py")
+        folder, _, last = stem.rpartition("/")
+        above = f"{folder}/__init__.py"
+        if above not in target.files:
+            return
+        package = name_of(target, above)
+        run = self.runs.start(target, above, package, script=False)
+        module, loaded = (
+            run.machine.modules.get(package),
+            f"{package}.{last}" in run.machine.modules,
+        )
+        held = module.names.get(last) if isinstance(module, Module) else None
+        self.runs.end(run)
+        if held is not None and not loaded and run.ended == DONE:
+            why = f"whoever imports {package}.{last} puts the module in place of what this was"
+            self.both.found.say(BREAKS, f"{package}.{last}", why, Place(path, 1))
 
     def _read(self, one: Run, two: Run) -> None:
         self.copies.check(two)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Hashable
 
@@ -26,7 +27,7 @@ from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
-from verify.kernel.machine.values import Class, Function, Made, Module, key
+from verify.kernel.machine.values import Class, Function, Made, Module, Outside, key
 from verify.kernel.near import Untouched, near
 from verify.kernel.needs import rows
 from verify.kernel.observed import Observed
@@ -34,7 +35,7 @@ from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains, does, instead
 from verify.kernel.tree import search_path
-from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
+from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
@@ -335,10 +336,16 @@ class Judge:
         self, name: Made, first: Resolved, second: Resolved, b: Function | Class
     ) -> None:
         title = _title(b)
-        self._compare(name, title, b.scope.module.path, first, second)
+        self._compare(name, title, b.scope.module.path, first, second, b)
 
     def _compare(
-        self, name: Made, title: str, path: str, first: Resolved, second: Resolved
+        self,
+        name: Made,
+        title: str,
+        path: str,
+        first: Resolved,
+        second: Resolved,
+        made: Function | Class | None = None,
     ) -> None:
         if len(first) != len(second):
             first, second = _aligned(first, second), _aligned(second, first)
@@ -349,6 +356,7 @@ class Judge:
                 continue
             read = self.evaluated or _READ_BY_DATACLASS & {*one.parts, *two.parts}
             if two.note and not read and not _FRAMEWORKS.search(self.both.target.text(path)):
+                self._fields(title, made, Place(path, two.line))
                 why = "an annotation in it names what only a type checker finds"
                 self.both.found.say(OBSERVED, title, why, Place(path, two.line))
                 continue
@@ -358,6 +366,18 @@ class Judge:
             if isinstance(now, tuple) and now[0] == "unbound":
                 why = f"nothing binds it, so code that uses it raises {now[1]} when it runs"
             self.both.found.say(BREAKS, subject, why, Place(path, two.line))
+
+    def _fields(self, title: str, made: Function | Class | None, place: Place) -> None:
+        """A base from outside may evaluate what the fields of a class are annotated with."""
+        if not isinstance(made, Class):
+            return
+        lines = {node.lineno for node in made.node.body if isinstance(node, ast.AnnAssign)}
+        machine = self.runs.machine(self.both.target)
+        for base in machine.outer_bases(made) if place.line in lines else ():
+            name = base.name if isinstance(base, Outside) else ""
+            if not (name in effects.BASES or name.startswith("builtins.")):
+                why = f"`{name or 'its base'}` does not evaluate the annotations of its fields"
+                self.both.found.say(ASSUMED, title, why, place)
 
     def _standing(
         self, name: Made, title: str, means: Hashable, reference: Reference, path: str

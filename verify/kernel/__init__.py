@@ -16,6 +16,7 @@ door      the door: from the files of two trees to a certificate
 effects   what acts and what does not: the lists, each with its reason
 entries   from what a program can start
 explain   edits that a move entails, derived again
+far       writes in files that no run reaches, to names whose readers are others now
 files     files as such: what is run, what hides what, packages that come and go
 flow      what an expression may be made of, within one file
 judging   the order of judgement

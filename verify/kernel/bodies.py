@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -357,6 +357,7 @@ class Bodies:
         self.machine = machine
         self._met: list[Value] = []  # what was resolved last leads to
         self._through: dict[Function | Class, bool] = {}
+        self._later: dict[str, Mapping[str, list[ast.stmt]]] = {}
 
     def goes_through_modules(self, made: Function | Class, owner: Class | None) -> bool:
         """Tell whether a body uses modules of the tree as values, so that it has to be run.
@@ -482,14 +483,38 @@ class Bodies:
 
     def _meaning(self, parts: tuple[str, ...], scope: Scope) -> Hashable:
         """Give what a chain of names leads to, also if it is there once somebody else loads it."""
-        means = self._leads_to(parts, scope)
-        if means != ("unbound", "AttributeError"):
-            return means
-        brought = self._bring(parts, scope)
+        means, brought = self._leads_to(parts, scope), ""
+        if parts[0] in self._imported_later(scope.module):
+            brought = self._import_later(parts[0], scope)
+        elif means == ("unbound", "AttributeError"):
+            brought = self._bring(parts, scope)
         if not brought:
             return means
-        means = self._leads_to(parts, scope)
-        return means if means == ("unbound", "AttributeError") else ("brought", brought, means)
+        later = self._leads_to(parts, scope)
+        return means if later == means or _unbound(later) else ("brought", means, later)
+
+    def _imported_later(self, module: Module) -> Mapping[str, list[ast.stmt]]:
+        """Give the names of a module that its functions import for it, and these imports."""
+        if module.path not in self._later:
+            source = self.machine.tree.source(module.path) if module.path else None
+            there = source is not None and "global " in source.text
+            self._later[module.path] = _global_imports(source.tree) if source and there else {}
+        return self._later[module.path]
+
+    def _import_later(self, name: str, scope: Scope) -> str:
+        """Import a name as a function of its module does that declares it `global`."""
+        machine, module = self.machine, scope.module
+        if module.scope is None or name in scope.locals:
+            return ""
+        trace, machine.probing = len(machine.trace), False
+        machine.at.append((module.path, 1))
+        for statement in self._imported_later(module)[name]:
+            with suppress(Raised, TooMuchError):
+                machine.paths(partial(machine.run, statement, module.scope))
+        machine.at.pop()
+        machine.probing = True
+        del machine.trace[trace:]
+        return name
 
     def _bring(self, parts: tuple[str, ...], scope: Scope) -> str:
         """Load the submodules that a chain of names goes through and that nobody has loaded."""
@@ -627,6 +652,21 @@ class Bodies:
         finally:
             machine.probing, machine.changed = probing, changed
             machine.undo(mark)
+
+
+def _unbound(means: Hashable) -> bool:
+    return isinstance(means, tuple) and means[0] == "unbound"
+
+
+def _global_imports(tree: ast.AST) -> Mapping[str, list[ast.stmt]]:
+    found: dict[str, list[ast.stmt]] = defaultdict(list)
+    for node in ast.walk(tree):
+        wanted = global_names(node) if isinstance(node, DEFINITIONS) else frozenset()
+        for inner in ast.walk(node) if wanted else ():
+            if isinstance(inner, IMPORTS):
+                for name in wanted.intersection(stored(inner)):
+                    found[name].append(inner)
+    return found
 
 
 def meaning(value: Value) -> Hashable:

@@ -69,6 +69,9 @@ def _gone(both: Both, path: str) -> None:
         return
     if is_script(both.base, path):
         both.found.say(BREAKS, path, "a file that can be run is gone", Place(path, 1, BASE))
+    elif path.rpartition("/")[2] == "setup.py":
+        why = "what builds or installs the project no longer finds its `setup.py`"
+        both.found.say(BREAKS, path, why, Place(path, 1, BASE))
     folder = path.rpartition("/")[0]
     if (
         path.endswith("/__init__.py")

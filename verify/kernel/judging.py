@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Hashable
 
@@ -19,21 +20,23 @@ from verify.kernel.bodies import (
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard
+from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard, name_of
 from verify.kernel.explain import Edits
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
-from verify.kernel.machine.values import Class, Function, Made, Module, key
+from verify.kernel.machine.values import Class, Function, Made, Module, Outside, key
 from verify.kernel.near import near
+from verify.kernel.needs import rows
 from verify.kernel.observed import Observed
 from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains, does, instead
-from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
+from verify.kernel.tree import search_path
+from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
@@ -149,6 +152,49 @@ class Judge:
         self.observed.guards(one, two)
         self._read(one, two)
         self.runs.end(two, one)
+        if arrival.path not in self.both.base.files:
+            self._beside(arrival)
+            self._hidden(arrival.path)
+
+    def _beside(self, arrival: Arrival) -> None:
+        """Look for what a file found beside itself, and finds nowhere from where it lies now."""
+        base, target, path = self.both.base, self.both.target, arrival.path
+        tops = {
+            row.module.partition(".")[0]: row.module
+            for row, _ in rows(target, target.source(path))
+            if not row.guards and row.module
+        }
+        now = search_path(target, path, script=False)
+        for origin in arrival.origins:
+            if origin in target.files:
+                continue
+            folders = search_path(base, origin, script=False)
+            # pytest searches the folder of each `conftest.py`
+            before = [f for f in folders if f"{f}/conftest.py" not in target.files]
+            for top, module in tops.items():
+                if base.find(top, before) and not target.find(top, now):
+                    why = f"it is no longer found from {path}, which lay beside it"
+                    self.both.found.say(BREAKS, module, why, Place(path, 1))
+
+    def _hidden(self, path: str) -> None:
+        """Look for what a new module hides in its package as soon as somebody imports it."""
+        target = self.both.target
+        stem = path.removesuffix("/__init__.py").removesuffix(".py")
+        folder, _, last = stem.rpartition("/")
+        above = f"{folder}/__init__.py"
+        if above not in target.files:
+            return
+        package = name_of(target, above)
+        run = self.runs.start(target, above, package, script=False)
+        module, loaded = (
+            run.machine.modules.get(package),
+            f"{package}.{last}" in run.machine.modules,
+        )
+        held = module.names.get(last) if isinstance(module, Module) else None
+        self.runs.end(run)
+        if held is not None and not loaded and run.ended == DONE:
+            why = f"whoever imports {package}.{last} puts the module in place of what this was"
+            self.both.found.say(BREAKS, f"{package}.{last}", why, Place(path, 1))
 
     def _read(self, one: Run, two: Run) -> None:
         self.copies.check(two)
@@ -288,10 +334,16 @@ class Judge:
         self, name: Made, first: Resolved, second: Resolved, b: Function | Class
     ) -> None:
         title = _title(b)
-        self._compare(name, title, b.scope.module.path, first, second)
+        self._compare(name, title, b.scope.module.path, first, second, b)
 
     def _compare(
-        self, name: Made, title: str, path: str, first: Resolved, second: Resolved
+        self,
+        name: Made,
+        title: str,
+        path: str,
+        first: Resolved,
+        second: Resolved,
+        made: Function | Class | None = None,
     ) -> None:
         if len(first) != len(second):
             first, second = _aligned(first, second), _aligned(second, first)
@@ -302,6 +354,7 @@ class Judge:
                 continue
             read = self.evaluated or _READ_BY_DATACLASS & {*one.parts, *two.parts}
             if two.note and not read and not _FRAMEWORKS.search(self.both.target.text(path)):
+                self._fields(title, made, Place(path, two.line))
                 why = "an annotation in it names what only a type checker finds"
                 self.both.found.say(OBSERVED, title, why, Place(path, two.line))
                 continue
@@ -311,6 +364,18 @@ class Judge:
             if isinstance(now, tuple) and now[0] == "unbound":
                 why = f"nothing binds it, so code that uses it raises {now[1]} when it runs"
             self.both.found.say(BREAKS, subject, why, Place(path, two.line))
+
+    def _fields(self, title: str, made: Function | Class | None, place: Place) -> None:
+        """A base from outside may evaluate what the fields of a class are annotated with."""
+        if not isinstance(made, Class):
+            return
+        lines = {node.lineno for node in made.node.body if isinstance(node, ast.AnnAssign)}
+        machine = self.runs.machine(self.both.target)
+        for base in machine.outer_bases(made) if place.line in lines else ():
+            name = base.name if isinstance(base, Outside) else ""
+            if not (name in effects.BASES or name.startswith("builtins.")):
+                why = f"`{name or 'its base'}` does not evaluate the annotations of its fields"
+                self.both.found.say(ASSUMED, title, why, place)
 
     def _standing(
         self, name: Made, title: str, means: Hashable, reference: Reference, path: str

@@ -6,9 +6,10 @@ A write that reached a reader before must reach it after, and no other.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 
+from verify.kernel import far
 from verify.kernel.both import Both
 from verify.kernel.machine import Machine
 from verify.kernel.setters import Setters
@@ -68,14 +69,9 @@ class Writes:
                     found[name][0].add(titles.get(edge[1], "a function"))
                     found[name][1].add(place)
             for name, (readers, places) in found.items():
-                first, *more = sorted(readers)
-                rest = f" and {len(more)} more" if more else ""
-                why = (
-                    f"a value that is set there while the program runs {now} reaches {first}{rest}"
-                )
-                self.both.found.say(BREAKS, ".".join(name), why, *places)
+                self.both.found.say(BREAKS, ".".join(name), _reaches(now, sorted(readers)), *places)
 
-    def report_unknown(self, near: Iterable[str]) -> None:
+    def report_unknown(self, near: Collection[str]) -> None:
         """Report writes to an object that nobody knows, if it may be a module whose readers moved.
 
         Such a write reaches every name of that spelling in every module that is used as a value.
@@ -89,6 +85,29 @@ class Writes:
         setters = Setters(self.both, apart) if apart else None
         if setters is not None:
             setters.report(near)
+        far.report(self.both, self._said(apart), near)
+
+    def _said(self, apart: Mapping[str, set[str]]) -> dict[Name, str]:
+        """Say what becomes of a write to each name that other functions read now."""
+        found = {}
+        for name, modules in apart.items():
+            for module in modules:
+                ours, theirs = (s.readers.get((module, name), set()) for s in self._sides())
+                for readers, now in ((ours - theirs, "no longer"), (theirs - ours, "now")):
+                    edges = [reader for reader in readers if self._shared((None, reader))]
+                    titles = sorted(self.base.titles[reader] for reader in edges)
+                    if titles:
+                        found[module, name] = _reaches(now, titles)
+        return found
+
+    def _sides(self) -> tuple[_Side, _Side]:
+        return self.base, self.target
 
     def _shared(self, edge: tuple[Definition, Definition]) -> bool:
         return edge[1] in self.base.titles and edge[1] in self.target.titles
+
+
+def _reaches(now: str, readers: list[str]) -> str:
+    first, *more = readers
+    rest = f" and {len(more)} more" if more else ""
+    return f"a value that is set there while the program runs {now} reaches {first}{rest}"

@@ -205,3 +205,43 @@ def test_a_module_that_moved_whole_is_the_same_module(guard: str) -> None:
     found = judge(base, after)
     gone = ["a file that can be run is gone"] if guard else []
     assert [finding.why for finding in found.of(BREAKS, OPEN, TEXT)] == gone, explain(found)
+
+
+FIELD = """from __future__ import annotations
+
+
+from z import Model
+
+
+class A:
+    x: int
+
+
+class B({}):
+    a: A
+"""
+TYPED = """from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from z import Model
+
+if TYPE_CHECKING:
+    from n import A
+
+
+class B({}):
+    a: A
+"""
+
+
+@pytest.mark.parametrize(("base", "kinds"), [("Model", {ASSUMED}), ("Exception", {OBSERVED})])
+def test_a_base_from_outside_is_assumed_to_leave_annotations_alone(
+    base: str, kinds: set[str]
+) -> None:
+    gone = "from __future__ import annotations\n\n\nclass A:\n    x: int\n"
+    found = judge({"m.py": FIELD.format(base)}, {"m.py": TYPED.format(base), "n.py": gone})
+    assert found.verdict == CERTIFIED, explain(found)
+    said = {finding.kind for finding in found.findings if finding.subject == "m.B"}
+    assert kinds <= said
+    assert (ASSUMED in said) == (ASSUMED in kinds)

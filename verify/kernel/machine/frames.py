@@ -67,6 +67,8 @@ class Frames(Imports):
             for function in self.stack[:-1]:
                 self._ask_where(f"the frame of its caller (`{name}`)", function.name)
             self._ask_where(f"the frame of its caller (`{name}`)", self.site)
+        elif name == "builtins.globals" and self.stack:  # however it was got hold of
+            self._ask_where("the names of its module (`globals`)", self.stack[-1].name)
         elif name == "warnings.warn":
             level = named.get("stacklevel", given[2] if len(given) > 2 else None)
             if level is not None:

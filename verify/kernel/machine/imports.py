@@ -31,7 +31,7 @@ from verify.kernel.source import OpaqueError
 from verify.kernel.tree import Found, Tree
 
 Sites = Callable[[str, int], Hashable]
-OWN = ("__package__", "__doc__", "__spec__", "__builtins__", "__loader__", "__cached__")
+OWN = ("__spec__", "__loader__", "__cached__")  # each tells the name of its module
 
 
 class Opening(tuple[str, str, str, int]):
@@ -428,7 +428,8 @@ class Imports(Loads):
         told: dict[str, Key] = {
             "__file__": ("__file__", module.path.rpartition("/")[0]),
             "__path__": ("__path__", module.path.rpartition("/")[0]),
-            **{own: (own,) for own in OWN},
+            "__builtins__": ("__builtins__",),
+            **{own: (own, module.name) for own in OWN},
         }
         if name == "__doc__":
             return Unknown((name, ast.get_docstring(self.tree.source(module.path).tree)))

@@ -399,10 +399,12 @@ class Calls(Objects):
             found = listed([owner, *given], named)
             if found is not None:
                 return found
-        if name.rpartition(".")[2] in effects.TOUCHING:
+        last = name.rpartition(".")[2]
+        if last in effects.TOUCHING:
             self.touch(owner)
         found = self.act("method", (identity(owner), name), given, named)
-        if not self.probing:
+        same = owner.maker in effects.LOGGERS and last in effects.RECORDING
+        if not self.probing and not same:
             used = owner.attributes.get("(used)")
             times = used.value if isinstance(used, Constant) else 0
             self.put(owner.attributes, "(used)", Constant((times, name, told(given, named))))

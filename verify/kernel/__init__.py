@@ -7,7 +7,7 @@ library alone and shares no code with the mover: it is a second opinion.
 behaviour what is behaviour and what is not: what the generator's judge blanks
 bodies    what function bodies refer to, and what they do
 both      the pair of trees, with what everyone asks of it
-comments  so are comments, each at its place
+comments  comments are conserved, each at its place
 computed  imports and code that are put together, in files which no run reaches
 conserve  statements are conserved one to one
 copies    what may stand twice
@@ -16,10 +16,11 @@ door      the door: from the files of two trees to a certificate
 effects   what acts and what does not: the lists, each with its reason
 entries   from what a program can start
 explain   edits that a move entails, derived again
+files     files as such: what is run, what hides what, packages that come and go
 flow      what an expression may be made of, within one file
 judging   the order of judgement
-links     which units of the two sides belong together
 lazily    imports inside functions and classes
+links     which units of the two sides belong together
 lookups   lookups at run time: open, or assumed
 near      which files a change can be reached from
 needs     imports that a move entails
@@ -27,6 +28,7 @@ observed  what one statement reads at import and another changes, over several e
 packaging what is installed: whether lists of packages and sources take what is new
 pairing   which statement of the target is which of the base
 paths     files that code reads or runs by their path, and folders that it lists
+renames   what moved, by the names that texts give it
 runs      runs of one entry on both sides
 setters   writes to an attribute of an object that nobody knows
 settings  settings that tools read, pytest's among them
@@ -34,7 +36,7 @@ source    a file as statements, and the comments that stand at each
 spelled   where a name leads by what stands in the files
 standing  who asks where something stands
 strings   names that stand in texts
-subclasses whose subclasses somebody lists
+subclasses  whose subclasses somebody lists
 symlinks  symbolic links, which the machine does not follow
 tables    a module and one of its names, said together, for somebody who looks them up
 tests     tests: which are collected, and what pytest brings to each

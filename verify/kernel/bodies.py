@@ -95,6 +95,7 @@ def _collect(
     of: str = "",
 ) -> None:
     """Walk a node in the order of its text; `hidden` are names of the scopes in between."""
+    node = _without_values(node) if note else node
     if isinstance(node, (ast.Attribute, ast.Name)):
         chain = _chain(node)
         if chain is not None:
@@ -138,6 +139,14 @@ def _patching(
     by = ("", *function[1]) if function[0].id in hidden else function[1]
     found.append(Reference(owner[1], node.lineno, note, by))
     return ast.copy_location(ast.Call(node.func, node.args[1:], node.keywords), node)
+
+
+def _without_values(node: ast.AST) -> ast.AST:
+    """Give `Literal` for `Literal["red"]`: its texts are values, not names."""
+    if isinstance(node, ast.Subscript):
+        name = getattr(node.value, "attr", getattr(node.value, "id", ""))
+        return node.value if name == "Literal" else node
+    return node
 
 
 def _collect_text(node: ast.Constant, hidden: frozenset[str], found: list[Reference]) -> None:
@@ -472,6 +481,34 @@ class Bodies:
         return found
 
     def _meaning(self, parts: tuple[str, ...], scope: Scope) -> Hashable:
+        """Give what a chain of names leads to, also if it is there once somebody else loads it."""
+        means = self._leads_to(parts, scope)
+        if means != ("unbound", "AttributeError"):
+            return means
+        brought = self._bring(parts, scope)
+        if not brought:
+            return means
+        means = self._leads_to(parts, scope)
+        return means if means == ("unbound", "AttributeError") else ("brought", brought, means)
+
+    def _bring(self, parts: tuple[str, ...], scope: Scope) -> str:
+        """Load the submodules that a chain of names goes through and that nobody has loaded."""
+        machine, brought = self.machine, ""
+        with suppress(Raised):
+            value = machine.look_up(parts[0], scope)
+            for part in parts[1:]:
+                if not isinstance(value, ModuleValue):
+                    break
+                module = value.module
+                if machine.named(module, part) is UNBOUND:
+                    if not module.folders or not machine.tree.find(part, module.folders):
+                        break
+                    brought = f"{module.name}.{part}"
+                    machine.bring(brought)
+                value = machine.attribute(value, part)
+        return brought
+
+    def _leads_to(self, parts: tuple[str, ...], scope: Scope) -> Hashable:
         machine = self.machine
         try:
             value = machine.look_up(parts[0], scope)

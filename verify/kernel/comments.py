@@ -137,8 +137,18 @@ class Comments:
     def _arrived(self, path: str, comment: Comment, known: int) -> None:
         if self._header(self.theirs[path], comment):
             self._say(EXPLAINED, comment, "is the header of a new file", path)
+        elif not known and self._stood_at_import(path, comment):
+            self._say(EXPLAINED, comment, "stays where the import below it has left", path)
         else:
             self._say(TEXT, comment, "stands a second time" if known else "is new", path)
+
+    def _stood_at_import(self, path: str, comment: Comment) -> bool:
+        """Tell whether a comment was that of an import of the same file, which has left."""
+        at_imports = _at_imports({path: self.ours[path]}) if path in self.ours else []
+        return any(
+            other.text == comment.text and self._import_left(source, other)
+            for source, other in at_imports
+        )
 
     def _placed(self, one: tuple[str, Comment], two: tuple[str, Comment]) -> bool:
         """Tell whether a comment stands below or above the same statement as before."""

@@ -14,7 +14,7 @@ from verify.kernel.needs import every
 from verify.kernel.source import OpaqueError
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import OPEN, Place
-from verify.kernel.words import words
+from verify.kernel.words import raw, words
 
 _IMPORTING = words("import_module __import__ find_spec locate resolve_name import_string")
 MOST_DEPTH = 8  # of a text that is put together
@@ -35,7 +35,7 @@ def check(both: Both, near: set[str]) -> None:
 
 def evaluated(both: Both, lost: Mapping[str, set[str]]) -> None:
     """Report code put together at run time that asks a module which lost names."""
-    stems = {name.rpartition(".")[2].encode() for name in lost}
+    stems = {raw(name.rpartition(".")[2]) for name in lost}
     for path in sorted(both.target.files) if lost else ():
         data = both.target.files[path]
         calls = b"eval(" in data or b"exec(" in data

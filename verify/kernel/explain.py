@@ -19,7 +19,8 @@ from verify.kernel.machine import Machine
 from verify.kernel.machine.values import Made
 from verify.kernel.needs import file_of, rows
 from verify.kernel.pairing import Edit
-from verify.kernel.source import stored
+from verify.kernel.renames import Renames
+from verify.kernel.source import DEFINITIONS, stored
 from verify.kernel.spelled import Parts, Spelled, chain
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT
 
@@ -30,6 +31,7 @@ class Edits:
     def __init__(self, both: Both) -> None:
         self.both = both
         self.spelled = Spelled(both)
+        self.renames = Renames(both)
         self._same: dict[Hashable, set[tuple[Parts, Parts]]] = defaultdict(set)
         self._ran: dict[str, set[str]] = {}
         self._patched: dict[str, dict[str, Hashable]] = {}
@@ -84,11 +86,27 @@ class Edits:
         before, after = _text(one), _text(two)
         if before is None or after is None:
             return False
+        return self._texts(edit, node, types, two, before, after)
+
+    def _texts(
+        self, edit: Edit, node: ast.stmt, types: set[ast.AST], two: ast.AST, before: str, after: str
+    ) -> bool:
+        """Tell whether two texts mean the same: targets of patches, descriptions, types."""
         if _patches(node, two):
             return self._follows(before, after)
+        if _describes(node, two) or self._sets_up(edit.target[0], node):
+            return self.renames.follow(before, after)
         path, now = edit.base[0], edit.target[0]
         is_type = two in types or self._cast(now, node, two)
         return is_type and self.spelled.same_texts(path, before, now, after)
+
+    def _sets_up(self, path: str, node: ast.stmt) -> bool:
+        """Tell whether a statement is the call of `setup()`, whose entry points are texts."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call):
+            return False
+        found = self.spelled.leads(self.both.target, path, chain(call.func) or ("",))
+        return found in _SETUPS
 
     def _chains(
         self, edit: Edit, node: ast.stmt, at: ast.AST, one: Parts, two: Parts, *, of_type: bool
@@ -145,6 +163,17 @@ class Edits:
         return True
 
 
+def _describes(node: ast.stmt, text: ast.AST) -> bool:
+    """Tell whether a text is the docstring of a definition."""
+    return any(
+        isinstance(inner, DEFINITIONS)
+        and inner.body
+        and isinstance(inner.body[0], ast.Expr)
+        and inner.body[0].value is text
+        for inner in ast.walk(node)
+    )
+
+
 def _listed(node: ast.stmt) -> set[object]:
     value = getattr(node, "value", None)
     return {item.value for item in getattr(value, "elts", ()) if isinstance(item, ast.Constant)}
@@ -156,6 +185,7 @@ def _exports(node: ast.stmt) -> bool:
 
 
 _CASTS = (("outside", "typing.cast"), ("outside", "typing_extensions.cast"))
+_SETUPS = (("outside", "setuptools.setup"), ("outside", "distutils.core.setup"))
 
 
 def _text(node: ast.AST) -> str | None:

@@ -27,8 +27,9 @@ from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
 from verify.kernel.machine.values import Class, Function, Made, Module, key
-from verify.kernel.near import Untouched, near
+from verify.kernel.near import near
 from verify.kernel.observed import Observed
+from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains, does, instead
@@ -56,7 +57,7 @@ class Judge:
     def __init__(self, both: Both) -> None:
         self.both = both
         self.runs = Runs(both)
-        self.gains = Gains()
+        self.gains = Gains(Renames(both))
         self.writes = Writes(both)
         self.lookups = Lookups(both, self.gains)
         self.copies = Copies(both)
@@ -76,7 +77,6 @@ class Judge:
     def run(self) -> None:
         """Judge all entries."""
         self.runs.near = near(self.both)
-        self._untouched = Untouched(self.both, self.runs.near)
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
@@ -127,7 +127,7 @@ class Judge:
             return
         entry = Entry(ours, theirs, base.name(ours), target.name(theirs))
         one, two = self.runs.pair(entry)
-        Comparison(self.both, entry, one, two, Gains()).run()
+        Comparison(self.both, entry, one, two, Gains(self.gains.renames)).run()
         found = [
             module.names.get(name[1]) if isinstance(module, Module) else None
             for module, name in (
@@ -195,9 +195,6 @@ class Judge:
         self._made(first, second)
         self.standing.inherited(ours.machine, a)
         self.standing.inherited(theirs.machine, b)
-        if a.scope.module.path == b.scope.module.path:
-            if self._untouched(a.scope.module.path, name[0][1]):  # type: ignore[index]
-                return
         means = self._definition(name, (ours, a), (theirs, b))
         for bodies, made in ((ours, a), (theirs, b)):
             asked = asks_loaded(made.node)

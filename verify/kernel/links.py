@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from verify.kernel.both import Both
 from verify.kernel.machine.units import Unit
-from verify.kernel.machine.values import Class, Function, Made, Module, Product
+from verify.kernel.machine.values import MOST_DEPTH, Class, Function, Made, Module, Product
 from verify.kernel.pairing import At
 from verify.kernel.runs import Run
 from verify.kernel.source import DEFINITIONS
@@ -26,7 +26,8 @@ class Links:
         self._compound: dict[str, list[tuple[At, At]]] = defaultdict(list)
         for target, base in both.pairing.base_of.items():
             node = both.statement(both.target, target).node
-            if not isinstance(node, (*DEFINITIONS, ast.Assign, ast.Expr)):
+            plain = isinstance(node, (*DEFINITIONS, ast.Assign, ast.Expr))
+            if not plain or (not isinstance(node, DEFINITIONS) and _deep(node)):
                 self._compound[base[0]].append((base, target))
         self._makers: dict[Made, list[Unit]] = defaultdict(list)  # units of the target
         self._holders: dict[str, list[Unit]] = defaultdict(list)
@@ -65,10 +66,25 @@ class Links:
         return list(found.values())
 
     def compound(self, one: Unit, two: Unit) -> Iterator[tuple[At, At]]:
-        """List the compound statements that stand in both."""
+        """List the statements that stand in both and are compared by the names in them."""
         there = paths(two)
         for path in paths(one):
             yield from (pair for pair in self._compound.get(path, ()) if pair[1][0] in there)
+
+
+def _deep(node: ast.AST) -> bool:
+    """Tell whether a statement makes values that lie too deep in each other to be compared."""
+    todo = [(node, 0)]
+    while todo:
+        at, depth = todo.pop()
+        depth += isinstance(at, _HOLDING)
+        if depth > MOST_DEPTH:
+            return True
+        todo += [(child, depth) for child in ast.iter_child_nodes(at)]
+    return False
+
+
+_HOLDING = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Call)
 
 
 def paths(unit: Unit) -> set[str]:

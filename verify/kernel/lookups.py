@@ -15,6 +15,7 @@ from verify.kernel.tables import alone
 from verify.kernel.traces import Gains
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import ASSUMED, OPEN, Place
+from verify.kernel.words import raw
 
 
 class Lookups:
@@ -100,7 +101,7 @@ class Lookups:
             return False
         if path not in self._users:
             self._users[path] = [p for p in tree.python() if path in tree.imports(p)]
-        quoted = f'"{name}"'.encode(), f"'{name}'".encode()
+        quoted = raw(f'"{name}"'), raw(f"'{name}'")
         for at in [path, *(self._users[path] if "." in name else ())]:
             if any(text in tree.files.get(at, b"") for text in quoted):
                 with suppress(OpaqueError):

@@ -20,7 +20,7 @@ from verify.kernel.effects import STANDARD
 from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
-from verify.kernel.words import words
+from verify.kernel.words import raw, words
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
@@ -240,7 +240,7 @@ class Imports:
             return False
         if any(plain[1].partition(".")[0] == top for plain in self._plain):
             return False
-        spelled = re.compile(rf"^\s*(?:from|import)\s+{re.escape(top)}\b".encode(), re.M)
+        spelled = re.compile(raw(rf"^\s*(?:from|import)\s+{re.escape(top)}\b"), re.M)
         return not any(
             spelled.search(d) for p, d in self.both.base.files.items() if p[-3:] == ".py"
         )

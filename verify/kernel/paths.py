@@ -14,7 +14,7 @@ from verify.kernel.needs import every
 from verify.kernel.settings import is_settings
 from verify.kernel.source import OpaqueError
 from verify.kernel.verdict import ASSUMED, BREAKS, OPEN, Place
-from verify.kernel.words import words
+from verify.kernel.words import raw, words
 
 _READING = words(
     """open read_text read_bytes run Popen call check_call check_output system popen run_path
@@ -99,13 +99,13 @@ class _Read:
     def __init__(self, both: Both, wanted: Iterable[str]) -> None:
         self.both = both
         self.wanted = _by_name(wanted)
-        self.names = {name.encode() for name in self.wanted}
+        self.names = {raw(name) for name in self.wanted}
         self.modules: dict[str, str] = {}  # files by the names that they are run by
         for one in (path for paths in self.wanted.values() for path in paths):
             whole = both.base.name(one)
             self.modules.update({whole: one, whole.removesuffix(".__main__"): one})
-        self.full = {name.encode() for name in self.modules}
-        self.stems = {name.rpartition(".")[2].encode() + b".__file__" for name in self.modules}
+        self.full = {raw(name) for name in self.modules}
+        self.stems = {raw(name.rpartition(".")[2]) + b".__file__" for name in self.modules}
 
     def file(self, path: str) -> None:
         """Look at one file."""
@@ -197,7 +197,7 @@ class _Listed:
         self.folders: dict[str, list[str]] = defaultdict(list)
         for path in sorted(files):
             self.folders[path.rpartition("/")[0]].append(path.rpartition("/")[2])
-        self.words = {folder.rpartition("/")[2].encode() for folder in self.folders}
+        self.words = {raw(folder.rpartition("/")[2]) for folder in self.folders}
 
     def file(self, path: str) -> None:
         """Look at one file."""

@@ -17,7 +17,7 @@ from verify.kernel.machine.frames import asks
 from verify.kernel.machine.values import Class, Function, Product
 from verify.kernel.pairing import At
 from verify.kernel.verdict import OPEN, Place
-from verify.kernel.words import words
+from verify.kernel.words import raw, words
 
 _SAME_FILE = words("abspath realpath normpath fspath str Path PurePath resolve absolute")
 _FOLDER = words("dirname parent parents with_name")
@@ -100,10 +100,10 @@ class Standing:
         if not gone:
             return
         names = "|".join(sorted(map(re.escape, gone)))
-        asked = re.compile(rf"{_BY_NAME}\([^()]*[\"']({names})[\"']".encode())
+        asked = re.compile(raw(rf"{_BY_NAME}\([^()]*[\"']({names})[\"']"))
         for path, data in sorted(self.both.target.files.items()):
             for found in asked.finditer(data) if path.endswith(".py") else ():
-                name = found[1].decode()
+                name = found[1].decode("utf-8", "surrogateescape")
                 place = Place(path, data[: found.start()].count(b"\n") + 1)
                 self._say(f"the logger `{name}`, by which it logged", gone[name], place)
 

@@ -20,6 +20,7 @@ from verify.kernel.source import OpaqueError, Source, stored
 from verify.kernel.tables import Tables
 from verify.kernel.tree import Tree, dotted, search_path
 from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
+from verify.kernel.words import raw
 
 # `a.b:c`, `a.b.c`, `a.b : c`: a path of names, with the last one apart or not.
 _PATH = re.compile(r"(?<![\w./-])(?=([A-Za-z_]\w*(?:\.\w+)*)(?:\s*:\s*|\.)([A-Za-z_]\w*)(?!\w))")
@@ -77,8 +78,8 @@ class _Texts:
         self.both = both
         self.gone = gone
         self.tables = Tables(both, gone)
-        self._stems = sorted({name.rpartition(".")[2].encode() for name in gone})
-        self._names = {name.encode() for names in gone.values() for name in names}
+        self._stems = sorted({raw(name.rpartition(".")[2]) for name in gone})
+        self._names = {raw(name) for names in gone.values() for name in names}
 
     def check(self) -> None:
         """Look at each file that may say something."""

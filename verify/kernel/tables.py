@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator
 from verify.kernel.both import Both
 from verify.kernel.source import blocks
 from verify.kernel.verdict import OPEN, Place
-from verify.kernel.words import words
+from verify.kernel.words import raw, words
 
 # Who turns texts into modules.
 _LOADS = tuple(
@@ -48,7 +48,7 @@ class Tables:
             found = [*self._units(ast.parse(text.strip(), mode="eval"))]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
-        name = path.rpartition("/")[2].encode()
+        name = raw(path.rpartition("/")[2])
         files = self.both.target.files
         if found and any(name in files[p] and self._loading(p) for p in self.both.target.python()):
             self._say(path, found)

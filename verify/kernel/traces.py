@@ -10,6 +10,7 @@ from verify.kernel.both import Both
 from verify.kernel.entries import Entry
 from verify.kernel.machine.units import FILL, OUTSIDE, Death, Event, Unit
 from verify.kernel.machine.values import Module, ModuleValue, key
+from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, LIMIT, RAISED, Run
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OPEN, TARGET, Place
 from verify.kernel.words import words
@@ -27,6 +28,7 @@ _OF_THE_TREE = words(
     """function class definition object instance module own str bytes int float complex bool
     NoneType ellipsis"""
 )
+_SETUPS = {("call", "setuptools.setup"), ("call", "distutils.core.setup")}
 # Built-in functions that do nothing but what their arguments do.
 _WITHIN = {*effects.PLAIN, "setattr", "getattr", "delattr", "hasattr"}
 
@@ -35,11 +37,13 @@ _WITHIN = {*effects.PLAIN, "setattr", "getattr", "delattr", "hasattr"}
 class Gains:
     """What modules lost and gained, over all entries."""
 
+    renames: Renames
     lost: dict[str, set[str]] = field(default_factory=dict)
     gained: dict[str, set[str]] = field(default_factory=dict)
     compared: set[tuple[int, int]] = field(default_factory=set)  # units, one of either side
     said: set[Hashable] = field(default_factory=set)
     crossing: set[str] = field(default_factory=set)  # outside modules, imported past an event
+    reordered: bool = False  # whether outside imports changed places among themselves
 
     def apart(self) -> set[str]:
         """Name the modules that have other names than before."""
@@ -109,7 +113,7 @@ class Comparison:
         one, two = self.one.trace, self.two.trace
         ours, theirs = _acting(one), _acting(two)
         for a, b in zip(ours, theirs, strict=False):
-            if a.what != b.what:
+            if a.what != b.what and not self._installs(a, b):
                 self._differs(a, b)
                 return
         if len(ours) != len(theirs):
@@ -121,6 +125,11 @@ class Comparison:
             return
         self._outside(_imported(one), _imported(two))
         self._fills(_filled(one), _filled(two))
+
+    def _installs(self, one: Event, two: Event) -> bool:
+        """Tell whether `setup()` is given the same but for entry points that follow a move."""
+        setups = {one.what[:2], two.what[:2]} <= _SETUPS
+        return setups and self.gains.renames.same(one.what, two.what)
 
     def _fills(
         self, ours: dict[Hashable, list[Event]], theirs: dict[Hashable, list[Event]]
@@ -146,7 +155,8 @@ class Comparison:
                     self.gains.crossing.add(name)
                     self.both.found.say(BREAKS, name, why, Place(self.entry.target, 1))
         kept = [name for name in first if name in shared]
-        if kept != [name for name in second if name in shared]:
+        if kept != [name for name in second if name in shared] and not self.gains.reordered:
+            self.gains.reordered = True
             self.both.found.say(
                 ASSUMED, "outside imports", "their order does not matter", Place(self.entry.path, 1)
             )

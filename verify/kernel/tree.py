@@ -9,6 +9,7 @@ from functools import cached_property
 
 from verify.kernel import versions
 from verify.kernel.source import OpaqueError, Source, is_python, parse
+from verify.kernel.words import raw
 
 _IMPORT = re.compile(
     r"(?:^|[;:])[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]*import\b[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\n)*)"
@@ -22,7 +23,12 @@ _QUOTED = re.compile(r"""["'](\.?[^\W\d]\w*(?:[.:]\w+)+)["']""")
 _CALLED = r"\b(?:import_module|__import__|locate|resolve_name|import_string)\s*\(\s*"
 _CALLERS = ("import_module", "__import__", "locate", "resolve_name", "import_string")
 _PLAIN = re.compile(_CALLED + r"""["']([\w.:]+)["']\s*[,)]""")
-_COMPUTED = re.compile(_CALLED + r"""(?!["'][\w.:]+["']\s*[,)])|\blazy_loader\b""")
+_COMPUTED = re.compile(
+    rf"""{_CALLED}(?!["'][\w:][\w.:]*["']\s*[,)])|\blazy_loader\b"""
+    rf"""|\b(?:{"|".join(_CALLERS)})\s+as\s|=\s*(?:\w+\.)?(?:{"|".join(_CALLERS)})\b(?!\s*\()"""
+)
+_NAMING = ("patch", "sys.modules")  # beside these, a lone word in a text may be a module as well
+_ALONE = re.compile(r"""["']([^\W\d]\w*)["']""")
 _PLUGINS = re.compile(r"^pytest_plugins\s*=\s*(.*(?:\n[ \t]+.*)*)", re.M)
 
 
@@ -287,6 +293,8 @@ def spelled(text: str, own: Iterable[str], path: str) -> Spelled:
     for match in _PLUGINS.finditer(text) if "pytest_plugins" in text else ():
         outer.update(_NAME.findall(match[1]))
     texts = {match[1].replace(":", ".").strip(".") for match in _QUOTED.finditer(text)}
+    if any(name in text for name in _NAMING):
+        texts |= set(_ALONE.findall(text))
     computed = any(name in text for name in (*_CALLERS, "lazy_loader"))
     computed = computed and bool(_COMPUTED.search(text))
     return Spelled(frozenset(outer), frozenset(inner), frozenset(texts), computed)
@@ -319,11 +327,34 @@ def reaching(tree: Tree, changed: Iterable[str]) -> set[str]:
             users.setdefault(other, set()).add(path)
     found: set[str] = set()
     todo = [path for path in changed if path in tree.files]
+    todo += through_packages(tree, todo, users)
     while todo:
         path = todo.pop()
         if path not in found:
             found.add(path)
             todo += users.get(path, ())
+    return found
+
+
+def through_packages(
+    tree: Tree, changed: Iterable[str], users: Mapping[str, Iterable[str]]
+) -> set[str]:
+    """List who imports a package of which modules changed, and says one of them after a dot.
+
+    Whoever else imports the module brings it to them.
+    """
+    inside: dict[str, list[str]] = {}
+    for path in changed:
+        folder, _, stem = path.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")
+        inside.setdefault(f"{folder}/__init__.py", []).append(stem)
+    found: set[str] = set()
+    for package, stems in inside.items():
+        known = [raw(stem) for stem in stems]
+        asked = re.compile(rb"\.\s*(?:" + b"|".join(sorted(map(re.escape, known))) + rb")\b")
+        for user in users.get(package, ()):
+            data = tree.files[user]
+            if any(stem in data for stem in known) and asked.search(data):
+                found.add(user)
     return found
 
 

@@ -7,6 +7,7 @@ kind, module and symbol. This changes what is written, never a verdict.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -44,7 +45,7 @@ def gate(plan: Plan, tree: Tree, outcome: Outcome) -> Gate:
     """Judge what a plan gives. Raises `Refusal` for an [[accept]] that nothing needs."""
     certificate = certify_changes(tree, outcome.changes)
     accepts, names = Accepts(plan), Names(tree, plan.roots)
-    own = _Own(outcome)
+    own = _Own(plan, outcome)
     standing: list[Finding] = []
     accepted: list[Finding] = []
     stops: list[Finding] = []
@@ -75,8 +76,12 @@ def _named(finding: Finding, names: Names) -> tuple[list[str], str]:
 class _Own:
     """The lines that a plan brings or takes away literally, and the copies that it lists."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, plan: Plan, outcome: Outcome) -> None:
         self._changes = outcome.changes
+        # Where an old name is kept by a module of warnings, the plan has asked for that module.
+        self._kept = tuple(item.old_path for item in outcome.relocated if item.kept)
+        asked = {str(source.module) for source in plan.sources if source.old}
+        self._asked = {s.path for s in outcome.sources if {s.path, s.module} & asked}
         self._copies = {(item.path, name) for item in outcome.destinations for name in item.copied}
         self._lines: dict[tuple[str, bool], set[str]] = {}
         for item in outcome.authored:
@@ -88,9 +93,17 @@ class _Own:
         """Tell whether a finding lies in these lines and copies, with all its places."""
         return bool(finding.places) and all(
             (place.path, finding.subject) in self._copies
+            or self._keeps(place.path, finding.subject)
             or set(self._text(place)) <= self._lines.get((place.path, place.side == TARGET), set())
             for place in finding.places
         )
+
+    def _keeps(self, path: str, subject: str) -> bool:
+        """Tell whether a finding is of a module, or a hook in one, that keeps old names."""
+        if any(path == kept or path.startswith(f"{kept}/") for kept in self._kept):
+            return True
+        names = {name.rpartition(".")[2] for name in re.split(r",? and |, ", subject)}
+        return path in self._asked and names <= {"__getattr__", "__dir__"}
 
     def _text(self, place: Place) -> Iterator[str]:
         change = self._changes.get(place.path)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from tests.verify.kernel.trees import judge
-from verify.kernel import CERTIFIED, UNKNOWN
+from verify.kernel import CERTIFIED, RESIDUAL, UNKNOWN
+
+F = "def f():\n    return 1\n"
+FROM = "from .{} import f\n\nf()\n"
 
 
 def test_a_chain_of_guards_does_not_grow_beyond_its_length() -> None:
@@ -33,3 +36,16 @@ def test_a_loop_without_end_is_not_followed() -> None:
 def test_a_statement_that_nests_too_deeply_is_unknown() -> None:
     deep = "x = " + "-" * 30_000 + "1\n"
     assert judge({"a.py": "x = 1\n"}, {"a.py": deep}).verdict == UNKNOWN
+
+
+def test_a_path_that_is_no_text_is_looked_at_like_any_other() -> None:
+    place = "caf\udce9"
+    user = f"{place}/u.py"
+    lists = (
+        'import os, importlib\nfor p in os.listdir("x"):\n    importlib.import_module("a." + p)\n'
+    )
+    base = {f"{place}/m.py": F + "\n\nX = 1\n", user: FROM.format("m"), f"{place}/w.py": lists}
+    target = {**base, f"{place}/m.py": "X = 1\n", f"{place}/n.py": F}
+    assert judge(base, target).verdict == RESIDUAL
+    del base[f"{place}/w.py"], target[f"{place}/w.py"]
+    assert judge(base, {**target, user: FROM.format("n")}).verdict == CERTIFIED

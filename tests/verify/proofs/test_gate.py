@@ -96,6 +96,22 @@ def test_the_examples_of_the_pages_pass(run: Run, tmp_path: Path, plan: str, laz
     assert (tmp_path / "repo/shop/money.py").is_file()
 
 
+OLD = {
+    "a module": '[[move]]\nmodule = "shop.orders"\nto = "shop.sales"\nold = "warn"\n',
+    "symbols": (
+        '[[source]]\nmodule = "shop.orders"\nold = "warn"\n\n'
+        '[[destination]]\nmodule = "shop.parsing"\nsymbols = ["Order"]\ncopy = ["logger"]\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("plan", OLD.values(), ids=OLD)
+def test_old_names_that_the_plan_keeps_pass(run: Run, tmp_path: Path, plan: str) -> None:
+    code, out, err = run(SHOP, f'format = 1\nformatters = "none"\n\n{plan}', "--write")
+    assert (code, err) == (0, ""), out + err
+    assert "def __getattr__" in (tmp_path / "repo/shop/orders.py").read_text()
+
+
 BREAKS = {
     **BEFORE,
     "till.py": "import shop.orders\n\nprint(sorted(vars(shop.orders)))\nprint(shop.orders.pay())\n",

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
+from functools import partial
 
 from verify.kernel import effects
 from verify.kernel.machine.frames import asks
@@ -39,6 +40,7 @@ MOST_CALLS = 12  # one within the other
 MOST_READ = 2  # the same, where a body is read: what it calls is read for itself
 MOST_ITEMS = 64  # of a collection that a loop runs through
 _CODE = (Function, Bound, ModuleValue)
+_GETTERS = ("operator.attrgetter", "operator.methodcaller")
 _KINDS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
 _ACCESSORS = {f"builtins.property.{name}" for name in ("getter", "setter", "deleter")}
 _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
@@ -102,6 +104,7 @@ class Calls(Objects):
             "builtins.type": self._type,
             "builtins.object": self._object,
             "functools.partial": self._partial,
+            **{name: partial(self._getter, name) for name in _GETTERS},
             "sys.modules.get": self._sys_modules,
             "sys.path.insert": self._sys_path,
             "sys.path.append": self._sys_path,
@@ -238,6 +241,10 @@ class Calls(Objects):
 
     def _call_made(self, function: Product, given: list[Value], named: Named) -> Value:
         maker = function.maker
+        if maker in _GETTERS and given:
+            found = self._call_getter(function, given[0])
+            if found is not None:
+                return found
         if maker in effects.WRAPPERS and function.wraps is not None:
             return self.call(function.wraps, given, named)
         if maker == "collections.namedtuple" or maker in effects.PURE:
@@ -245,6 +252,29 @@ class Calls(Objects):
                 f"{maker}.()", (function.arguments, told(given, named)), self.make(), self.space()
             )
         return self.act("call", key(function), given, named)
+
+    def _getter(self, maker: str, given: list[Value], named: Named) -> Value | None:
+        held = self.space({"(given)": self.collection("tuple", given)})
+        return Product(maker, told(given, named), self.make(), held, None, True)
+
+    def _call_getter(self, function: Product, owner: Value) -> Value | None:
+        """Read or call what `attrgetter` or `methodcaller` names, of a module."""
+        owner = self.pick(owner)
+        wanted = function.attributes.get("(given)")
+        if not isinstance(owner, ModuleValue) or not isinstance(wanted, Collection):
+            return None
+        attributes = function.maker == "operator.attrgetter"
+        found: Value = owner
+        for path in wanted.items if attributes else wanted.items[:1]:
+            name, found = self.pick(path), owner
+            if not isinstance(name, Constant):
+                self.open(f"asks {pattern(name)}", owner.module.name)
+                return None
+            for part in str(name.value).split(".") if attributes else [str(name.value)]:
+                found = self.attribute(found, part)
+        if attributes:
+            return found if len(wanted.items) == 1 else None
+        return self.call(found, [*wanted.items[1:]], {})
 
     def _call_partial(
         self, function: Product, inner: Value, given: list[Value], named: Named
@@ -402,7 +432,10 @@ class Calls(Objects):
         last = name.rpartition(".")[2]
         if last in effects.TOUCHING:
             self.touch(owner)
-        found = self.act("method", (identity(owner), name), given, named)
+        who: Key = identity(owner)
+        if self.probing:  # one that a body made for itself is seen nowhere else
+            who = who, owner.arguments
+        found = self.act("method", (who, name), given, named)
         same = owner.maker in effects.LOGGERS and last in effects.RECORDING
         if not self.probing and not same:
             used = owner.attributes.get("(used)")
@@ -433,7 +466,11 @@ class Calls(Objects):
                 self.write(owner.module, one_name, value)
             return NONE
         self.open("lists", owner.module.name)
-        return Unknown(("names", name, tuple(sorted(owner.module.names))))
+        return Unknown(("names", name, self._names_there(owner.module)))
+
+    def _names_there(self, module: Module) -> Key:
+        """Give the names of a module that somebody lists; for a body that is read, it is open."""
+        return module.name if self.probing else tuple(sorted(module.names))
 
     def _of_constant(self, owner: Constant, name: str, given: list[Value], named: Named) -> Value:
         plain = [literal(self.pick(value)) for value in given]
@@ -746,7 +783,7 @@ class Calls(Objects):
             hook = owner.module.names.get("__dir__")
             if hook is not None:
                 return self.call(hook, [], {})
-            return Unknown(("names", tuple(sorted(owner.module.names))))
+            return Unknown(("names", self._names_there(owner.module)))
         if not given and self.at[-1][0]:
             self.open("lists", self.here())
             return Unknown(("names here", self.here()))

@@ -452,6 +452,9 @@ class Expressions(Patches):
             return self.as_value(self.modules[wanted])
         if isinstance(wanted, str) and wanted in self.tree.named:
             self.event("not loaded", wanted)
+            if self.probing:
+                self.bring(wanted)
+                return self.as_value(self.modules[wanted]) if wanted in self.modules else None
         return None
 
     def _on_call(self, node: ast.Call, scope: Scope) -> Value:

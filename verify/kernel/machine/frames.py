@@ -57,7 +57,7 @@ class Frames(Imports):
         elif name in _CODE and isinstance(owner, Unknown):
             how = owner.how
             if isinstance(how, tuple) and len(how) == 3 and how[2] == "__code__":
-                self._ask_where(f"its `{name}`", how[1])
+                self._ask_where(f"its `{name}`", _function_of(how[1]))
 
     def ask_call(self, name: str, given: Sequence[Value], named: dict[str, Value]) -> None:
         """Note that something outside is called that looks where its argument or caller stands."""
@@ -92,6 +92,13 @@ class Frames(Imports):
             self._ask_where(what, owner.name)
         elif isinstance(owner, ModuleValue):
             self._ask_where(what, owner.module.name)
+
+
+def _function_of(told: Hashable) -> Hashable:
+    """Give the name of the function that a key is of, or of a method's."""
+    while isinstance(told, tuple) and len(told) > 1 and told[0] in ("bound", "function"):
+        told = told[2] if told[0] == "bound" else told[1]
+    return told
 
 
 @lru_cache(maxsize=1 << 15)

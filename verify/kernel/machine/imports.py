@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from functools import partial
 
 from verify.kernel.effects import AT_HAND, NAMES_OF_BUILTINS, STANDARD
 from verify.kernel.machine.loads import Loads
-from verify.kernel.machine.state import Raised
+from verify.kernel.machine.state import Raised, TooMuchError
 from verify.kernel.machine.values import (
     UNBOUND,
     Choice,
@@ -142,6 +144,18 @@ class Imports(Loads):
         if top not in AT_HAND:
             self.event("outside import", name)
         return Outside(name)
+
+    def bring(self, name: str) -> None:
+        """Load a module that a body reads, as somebody else will have done before it runs."""
+        trace, probing = len(self.trace), self.probing
+        self.probing = False
+        with suppress(Raised, TooMuchError):
+            self.paths(partial(self._bring, name))
+        self.probing = probing
+        del self.trace[trace:]
+
+    def _bring(self, name: str) -> None:
+        self.load(name)
 
     def run_module(self, module: Module) -> None:
         """Run a module's statements."""

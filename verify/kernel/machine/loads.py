@@ -228,7 +228,7 @@ class Loads(State):
         if tuple(self.folders) != folders:
             self.stain()
         done = self.trace, self.deaths, self.ran, self.definitions
-        self.frames.pop()
+        del self.frames[self.frames.index(frame) :]  # with what a stack that overflowed has left
         for name, value in kept.items():
             setattr(self, name, value)
         self.frame = self.frames[-1]

@@ -30,6 +30,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
+from verify.kernel.source import OpaqueError, stored
 from verify.kernel.tree import Tree
 from verify.kernel.words import words
 
@@ -73,11 +74,13 @@ class Patches(Calls):
             found = self.target(f"{text}.*")
             if found is None or not isinstance(found[0], ModuleValue):
                 return given
-            for word in named:
-                if word not in OWN_WORDS:
-                    self.note_write(found[0].module, word)
+            module = found[0].module
+            wanted = [word for word in named if word not in OWN_WORDS]
+            for word in wanted:
+                self.note_write(module, word)
             self.patched[text] = "names of a module"
-            return [Constant(("patched module", True)), *given[1:]]
+            there = all(self._there(module, word) for word in wanted)
+            return [Constant(("patched module", there)), *given[1:]]
         found = self.target(text)
         if found is None:
             return given
@@ -90,12 +93,22 @@ class Patches(Calls):
             return [held, *given[1:]]
         if isinstance(owner, ModuleValue):
             self.note_write(owner.module, name)
-            there = not owner.module.path or not owner.module.names or name in owner.module.names
-            told: Hashable = "name", name, there
+            told: Hashable = "name", name, self._there(owner.module, name)
         else:
             told = "attribute", key(owner), name
         self.patched[text] = told
         return [Constant(("patched", told)), *given[1:]]
+
+    def _there(self, module: Module, name: str) -> bool:
+        """Tell whether a module has a name; of one that nobody has loaded, by how it is spelled."""
+        if module.names or not module.path:
+            return name in module.names or not module.path
+        try:
+            body = self.tree.source(module.path).tree.body
+        except OpaqueError:
+            return True
+        bound = {word for node in body for word in stored(node)}
+        return not bound.isdisjoint({name, "*", "__getattr__"})
 
     def _held(self, owner: Value, name: str) -> Value | None:
         try:

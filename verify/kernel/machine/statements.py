@@ -446,11 +446,12 @@ class Machine(Expressions):
             self._pattern(case, subject, scope)
             if self.probing:
                 self.each_way(scope, case.body)
-            elif self.ask(("case", key(subject), ast.dump(case.pattern))):
+            elif _takes_all(case) or self.ask(("case", key(subject), ast.dump(case.pattern))):
                 self.block(case.body, scope)
                 return
 
     def _pattern(self, case: ast.match_case, subject: Value, scope: Scope) -> None:
+        wholes = _wholes(case.pattern)
         for part in ast.walk(case.pattern):
             if isinstance(part, ast.MatchValue):
                 self.operate("match", self.pick(subject), self.value(part.value, scope))
@@ -459,7 +460,8 @@ class Machine(Expressions):
             for attribute in ("name", "rest"):
                 name = getattr(part, attribute, None)
                 if isinstance(name, str):
-                    self.bind(name, Unknown(("captured", name, key(subject))), scope)
+                    captured = Unknown(("captured", name, key(subject)))
+                    self.bind(name, subject if part in wholes else captured, scope)
         if case.guard is not None:
             self.value(case.guard, scope)
 
@@ -607,6 +609,23 @@ def _without_texts(note: Key) -> Key:
     if not isinstance(note, tuple):
         return note
     return ("str",) if note[:1] == ("str",) else tuple(map(_without_texts, note))
+
+
+def _takes_all(case: ast.match_case) -> bool:
+    """Tell whether a case takes whatever comes."""
+    pattern = case.pattern
+    return case.guard is None and isinstance(pattern, ast.MatchAs) and pattern.pattern is None
+
+
+def _wholes(pattern: ast.pattern) -> list[ast.pattern]:
+    """List the parts of a pattern that capture the subject itself, or hold what does."""
+    found = [pattern]
+    for part in found:
+        if isinstance(part, ast.MatchOr):
+            found += part.patterns
+        elif isinstance(part, ast.MatchAs) and part.pattern is not None:
+            found.append(part.pattern)
+    return [part for part in found if isinstance(part, ast.MatchAs)]
 
 
 class _Given(ast.expr):

@@ -3,8 +3,8 @@
     python apply_all.py OUT PLAN REPO WAYS [PLAN REPO WAYS ...]
 
 WAYS are joined by commas: `at=REV` (a commit), `tree` (the working tree), `write` (a copy of the
-working tree is written). OUT gets numbered files: the patch, the JSON report, and for a
-written copy each path with its executable bit and hash.
+working tree is written, whatever the verdict on it). OUT gets numbered files: the patch, the JSON
+report, and for a written copy each path with its executable bit and hash.
 """
 
 from __future__ import annotations
@@ -26,29 +26,37 @@ def main(out: Path, jobs: list[str]) -> None:
         for way in ways.split(","):
             name = f"{number}-{way.partition('=')[0]}"
             if way == "write":
-                (out / f"{name}.txt").write_text(_written(run, plan, Path(repo)), "utf-8")
+                (out / f"{name}.txt").write_text(_written(plan, Path(repo)), "utf-8")
                 continue
             command = ["apply", plan, "--repo", repo, "--diff", "--json", str(out / f"{name}.json")]
             if way.startswith("at="):
                 command += ["--at", way[3:]]
             stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-            with contextlib.redirect_stdout(stdout):
+            stderr = io.StringIO()
+            with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
                 code = run(command)
-            if code != 0:
-                sys.exit(f"{plan}: exit code {code}")
+            said = stderr.getvalue()
+            if code != 0 or not said.startswith("Verdict: ") or said.count("\n") > 1:
+                sys.exit(f"{plan}: exit code {code}\n{said}")
             (out / f"{name}.diff").write_bytes(stdout.buffer.getvalue())
 
 
-def _written(run: object, plan: str, repo: Path) -> str:
+def _written(plan: str, repo: Path) -> str:
     """Write the move into a copy; give every file of the result."""
-    assert callable(run)
+    from transforms import engine, formatters
+    from transforms.reading.load import load_plan
+    from transforms.tree import WorkingTree
+    from transforms.write import journal
+
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "copy"
         shutil.copytree(repo, copy, symlinks=True)
-        with contextlib.redirect_stdout(io.StringIO()):
-            code = run(["apply", plan, "--repo", str(copy), "--write"])
-        if code != 0:
-            sys.exit(f"{plan}: exit code {code}")
+        tree, read = WorkingTree(copy), load_plan(Path(plan))
+        if read.formatters == "none":
+            chosen = formatters.no_formatters()
+        else:
+            chosen = formatters.repository_formatters(tree)
+        journal.write(tree, engine.apply(read, tree, formatters=chosen).changes)
         lines = []
         for path in sorted(copy.rglob("*"), key=os.fsencode):
             name = os.fsencode(path.relative_to(copy))

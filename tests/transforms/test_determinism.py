@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,8 @@ HOSTILE_CONFIG = """\
 [alias]
 	ls-files = !{program}
 """
+
+READ_BY = re.compile(rb"read by Python [\d.]+")
 
 
 @dataclass(frozen=True)
@@ -389,7 +392,13 @@ def other(request: pytest.FixtureRequest) -> Path:
 def test_every_byte_is_the_same_under_another_interpreter(
     other: Path, small: Job, plain: dict[str, bytes], tmp_path: Path
 ) -> None:
-    assert_same(run_job(small, Variation(), tmp_path, other), plain)
+    found = run_job(small, Variation(), tmp_path, other)
+    assert_same(unread(found), unread(plain))
+
+
+def unread(found: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Leave out by which Python the files were read, which a verdict names."""
+    return {name: READ_BY.sub(b"", data) for name, data in found.items()}
 
 
 # The real thing

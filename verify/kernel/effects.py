@@ -110,6 +110,12 @@ LOGGERS = frozenset({"logging.getLogger", "structlog.get_logger", "structlog.get
 # Methods that change a logger for all who have it.
 TOUCHING = words("setLevel addHandler removeHandler addFilter removeFilter")
 
+# Methods of a logger that write a record, or ask it something: it is the same afterwards.
+RECORDING = words(
+    """debug info warning warn error exception critical fatal log isEnabledFor getEffectiveLevel
+    hasHandlers getChild"""
+)
+
 # What sees where it stands: code that uses it may not move without being read.
 STANDING = _table(
     {

@@ -429,13 +429,15 @@ class Calls(Objects):
             found = listed([owner, *given], named)
             if found is not None:
                 return found
-        if name.rpartition(".")[2] in effects.TOUCHING:
+        last = name.rpartition(".")[2]
+        if last in effects.TOUCHING:
             self.touch(owner)
         who: Key = identity(owner)
         if self.probing:  # one that a body made for itself is seen nowhere else
             who = who, owner.arguments
         found = self.act("method", (who, name), given, named)
-        if not self.probing:
+        same = owner.maker in effects.LOGGERS and last in effects.RECORDING
+        if not self.probing and not same:
             used = owner.attributes.get("(used)")
             times = used.value if isinstance(used, Constant) else 0
             self.put(owner.attributes, "(used)", Constant((times, name, told(given, named))))

@@ -455,6 +455,7 @@ class Expressions(Patches):
             if self.probing:
                 self.bring(wanted)
                 return self.as_value(self.modules[wanted]) if wanted in self.modules else None
+            self.open("handed on", wanted)  # another entry may have loaded it before
         return None
 
     def _on_call(self, node: ast.Call, scope: Scope) -> Value:

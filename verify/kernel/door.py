@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Protocol
 
 from verify.kernel import conserve, files, judging, lazily, symlinks, versions
@@ -20,6 +21,7 @@ Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has th
 # Calls of the machine within each other: a chain of a thousand imports. Before 3.11 each one takes
 # its part of the thread's stack.
 DEEPEST = 30_000 if sys.version_info >= (3, 11) else 9_000
+HEAD, AT_ONCE = 1000, 256  # bytes that tell text from data; files that are read at once
 REGULAR, LINK = (0o100644, 0o100755), 0o120000
 
 
@@ -53,7 +55,7 @@ def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate
 
 
 def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
-    shared = dict(rest.read_many(rest.paths())) if rest is not None else {}
+    shared = _shared(rest) if rest is not None else {}
     pythons = versions.told(versions.required({**shared, **_regular(base)}))
     return replace(_judged(base, target, rest, shared), pythons=pythons)
 
@@ -89,6 +91,20 @@ def _judged(
         found.say(OPEN, min(changed, default=""), "a statement nests too deeply")
         return found.certificate()
     return both.found.certificate()
+
+
+def _shared(rest: Rest) -> dict[str, bytes]:
+    """Read the shared files, and keep of those that are no text their beginning alone.
+
+    Nobody asks for more of them than that they are there, and a tree may hold much of such data.
+    """
+    found: dict[str, bytes] = {}
+    waiting = iter(sorted(rest.paths()))
+    while batch := list(islice(waiting, AT_ONCE)):
+        for path, data in rest.read_many(batch).items():
+            text = path.endswith(".py") or b"\0" not in data[:HEAD]
+            found[path] = data if text else data[:HEAD]
+    return found
 
 
 def _regular(files: Files) -> dict[str, bytes]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+
 from tests.verify.kernel.trees import judge
-from verify.kernel import CERTIFIED, RESIDUAL, UNKNOWN
+from verify.kernel import CERTIFIED, RESIDUAL, UNKNOWN, door
 
 F = "def f():\n    return 1\n"
 FROM = "from .{} import f\n\nf()\n"
@@ -49,3 +52,33 @@ def test_a_path_that_is_no_text_is_looked_at_like_any_other() -> None:
     assert judge(base, target).verdict == RESIDUAL
     del base[f"{place}/w.py"], target[f"{place}/w.py"]
     assert judge(base, {**target, user: FROM.format("n")}).verdict == CERTIFIED
+
+
+class Data:
+    """The shared files of a tree that holds more data than code."""
+
+    files = MappingProxyType(
+        {f"data/{n}.bin": b"\0" * 100_000 for n in range(600)} | {"notes.txt": b"x" * 5_000}
+    )
+
+    def __init__(self) -> None:
+        self.most = 0  # files that were asked for at once
+
+    def paths(self) -> Collection[str]:
+        return self.files.keys()
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        wanted = list(paths)
+        self.most = max(self.most, len(wanted))
+        return {path: self.files[path] for path in wanted}
+
+    def links(self) -> Mapping[str, bytes]:
+        return {}
+
+
+def test_of_shared_files_that_are_no_text_the_beginning_alone_is_kept() -> None:
+    rest = Data()
+    kept = door._shared(rest)
+    assert kept.keys() == rest.files.keys()
+    assert sum(map(len, kept.values())) == 600 * door.HEAD + 5_000
+    assert rest.most == door.AT_ONCE

@@ -41,7 +41,8 @@ from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
 _EVALUATES = re.compile(
-    r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|cattrs|beartype|typeguard)\b"
+    r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|cattrs|beartype|typeguard"
+    r"|getfullargspec)\b|\bsignature\("
 )
 _FRAMEWORKS = re.compile(
     r"\b(?:pydantic|fastapi|typer|msgspec|strawberry|injector|singledispatch|attrs)\b"
@@ -278,14 +279,28 @@ class Judge:
         where = Place(two.value.scope.module.path, two.value.node.lineno)
         title = _title(two.value)
         if one.parts != two.parts:
-            why = "it is made with other defaults, decorators, bases or annotations than before"
+            why = "it is made with other defaults, decorators or bases than before"
             self.both.found.say(BREAKS, title, why, where)
+        elif (one.notes or ()) != (two.notes or ()):
+            self._annotations(one, two, title, where)
         if isinstance(one.value, Class) and isinstance(two.value, Class):
             ours = {name: key(held) for name, held in one.value.attributes.items()}
             theirs = {name: key(held) for name, held in two.value.attributes.items()}
             if ours != theirs:
                 why = "the class is made with other attributes than before"
                 self.both.found.say(BREAKS, title, why, where)
+
+    def _annotations(self, one: Definition, two: Definition, title: str, where: Place) -> None:
+        """Compare what a function is annotated with: values on both sides, or texts on one."""
+        texts = one.notes is None or two.notes is None
+        paths = (one.value.scope.module.path, self.both.base), (where.path, self.both.target)
+        read = self.evaluated or any(_FRAMEWORKS.search(tree.text(path)) for path, tree in paths)
+        if texts and not read and not getattr(two.value.node, "decorator_list", None):
+            why = "its annotations are evaluated where they were texts, or the other way round"
+            self.both.found.say(OBSERVED, title, why, where)
+        else:
+            why = "it is made with other annotations than before"
+            self.both.found.say(BREAKS, title, why, where)
 
     def _tops(self, ours: Bodies, theirs: Bodies, one: Unit, two: Unit) -> None:
         """Compare what compound statements refer to, whatever branch the runs take."""

@@ -58,6 +58,7 @@ class Definition:
 
     value: Function | Class
     parts: tuple[Hashable, ...]
+    notes: tuple[Hashable, ...] | None = None  # annotations of a function, if they are evaluated
 
 
 class Machine(Expressions):
@@ -510,22 +511,29 @@ class Machine(Expressions):
         within = self._generic(node, scope)
         made = self.function(node, scope, within)
         parts = [*map(key, decorators), *((n, key(v)) for n, v in made.defaults.items())]
+        told: tuple[Hashable, ...] | None = None
         if not scope.module.postponed:
             notes = [arg.annotation for arg in parameters(node) if arg.annotation is not None]
             if node.returns:
                 notes.append(node.returns)
-            parts += [_without_texts(key(self.value(note, within))) for note in notes]
+            told = tuple(_without_texts(key(self.value(note, within))) for note in notes)
         value: Value = made
         for decorator in reversed(decorators):
             value = self.call(decorator, [value], {})
-        self._defined(made, tuple(parts))
+        self._defined(made, tuple(parts), told)
         self.bind(node.name, value, scope)
 
     _do_asyncfunctiondef = _do_functiondef
 
-    def _defined(self, made: Function | Class, parts: tuple[Hashable, ...]) -> None:
+    def _defined(
+        self,
+        made: Function | Class,
+        parts: tuple[Hashable, ...],
+        notes: tuple[Hashable, ...] | None = None,
+    ) -> None:
         if not self.stack and not self.probing:
-            self.put(self.definitions, made.name, Definition(made, parts))  # type: ignore[arg-type]
+            found = Definition(made, parts, notes)
+            self.put(self.definitions, made.name, found)  # type: ignore[arg-type]
 
     def _do_classdef(self, node: ast.ClassDef, scope: Scope) -> None:
         decorators = [self.value(decorator, scope) for decorator in node.decorator_list]

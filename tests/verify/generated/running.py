@@ -44,6 +44,8 @@ from typing import Any
 if sys.version_info >= (3, 11):
     import tomllib
 else:  # pragma: no cover - exercised on 3.10 only
+    if __name__ == "__main__":  # started without the packages of its environment
+        sys.path.extend(json.loads(sys.argv[2]))
     import tomli as tomllib
 
 USED = (asyncio, collections, enum, pathlib, pkgutil, traceback, typing)  # warm for all children

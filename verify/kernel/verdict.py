@@ -58,6 +58,12 @@ class Finding:
     why: str
     places: tuple[Place, ...] = ()
     needs: tuple[int, int] | None = None
+    together: tuple[str, ...] = ()  # all that it is about, where `subject` names several
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """List what it is about."""
+        return self.together or (self.subject,)
 
     @property
     def sentence(self) -> str:
@@ -194,11 +200,12 @@ def _with_one_cause(found: list[Finding]) -> Iterator[Finding]:
         key = (finding.kind, finding.why, finding.places) if told else number
         alike.setdefault(key, []).append(finding)
     for first, *others in alike.values():
-        subjects = sorted({first.subject, *(other.subject for other in others)})
-        if len(subjects) > _MOST_SUBJECTS:
-            left = len(subjects) - _MOST_SUBJECTS + 1
-            subjects = [*subjects[: _MOST_SUBJECTS - 1], f"{left} more"]
-        yield replace(first, subject=_and(subjects))
+        every = sorted({first.subject, *(other.subject for other in others)})
+        shown = every
+        if len(every) > _MOST_SUBJECTS:
+            left = len(every) - _MOST_SUBJECTS + 1
+            shown = [*every[: _MOST_SUBJECTS - 1], f"{left} more"]
+        yield replace(first, subject=_and(shown), together=tuple(every) if others else ())
 
 
 def _and(words: list[str]) -> str:

@@ -45,7 +45,7 @@ def gate(plan: Plan, tree: Tree, outcome: Outcome) -> Gate:
     """Judge what a plan gives. Raises `Refusal` for an [[accept]] that nothing needs."""
     certificate = certify_changes(tree, outcome.changes)
     accepts, names = Accepts(plan), Names(tree, plan.roots)
-    own = _Own(plan, outcome)
+    own = _Own(plan, outcome, certificate)
     standing: list[Finding] = []
     accepted: list[Finding] = []
     stops: list[Finding] = []
@@ -69,20 +69,26 @@ def _named(finding: Finding, names: Names) -> tuple[list[str], str]:
     paths = list(dict.fromkeys([finding.place.path, *(place.path for place in finding.places)]))
     modules = [names.dotted(path) for path in paths if path.endswith(".py")]
     modules += [path for path in paths if path]
-    symbol = finding.subject.partition(" and ")[0].partition(", ")[0]
+    symbol = finding.subjects[0]
     return modules, "" if symbol in modules else symbol
 
 
 class _Own:
     """The lines that a plan brings or takes away literally, and the copies that it lists."""
 
-    def __init__(self, plan: Plan, outcome: Outcome) -> None:
+    def __init__(self, plan: Plan, outcome: Outcome, certificate: Certificate) -> None:
         self._changes = outcome.changes
         # Where an old name is kept by a module of warnings, the plan has asked for that module.
         self._kept = tuple(item.old_path for item in outcome.relocated if item.kept)
         asked = {str(source.module) for source in plan.sources if source.old}
         self._asked = {s.path for s in outcome.sources if {s.path, s.module} & asked}
-        self._copies = {(item.path, name) for item in outcome.destinations for name in item.copied}
+        listed = {(item.path, name) for item in outcome.destinations for name in item.copied}
+        # What is done to a copied name at once (`logger.addHandler(...)`) is copied with it.
+        self._copies = {
+            (copy.destination, copy.destination_line)
+            for copy in certificate.copies
+            if (copy.destination, re.split(r"\W", copy.symbol, maxsplit=1)[0]) in listed
+        }
         self._lines: dict[tuple[str, bool], set[str]] = {}
         for item in outcome.authored:
             for is_new, rows in ((True, item.added), (False, item.removed)):
@@ -92,17 +98,17 @@ class _Own:
     def has(self, finding: Finding) -> bool:
         """Tell whether a finding lies in these lines and copies, with all its places."""
         return bool(finding.places) and all(
-            (place.path, finding.subject) in self._copies
-            or self._keeps(place.path, finding.subject)
+            (place.side == TARGET and (place.path, place.line) in self._copies)
+            or self._keeps(place.path, finding)
             or set(self._text(place)) <= self._lines.get((place.path, place.side == TARGET), set())
             for place in finding.places
         )
 
-    def _keeps(self, path: str, subject: str) -> bool:
+    def _keeps(self, path: str, finding: Finding) -> bool:
         """Tell whether a finding is of a module, or a hook in one, that keeps old names."""
         if any(path == kept or path.startswith(f"{kept}/") for kept in self._kept):
             return True
-        names = {name.rpartition(".")[2] for name in re.split(r",? and |, ", subject)}
+        names = {subject.rpartition(".")[2] for subject in finding.subjects}
         return path in self._asked and names <= {"__getattr__", "__dir__"}
 
     def _text(self, place: Place) -> Iterator[str]:

@@ -105,6 +105,16 @@ OLD = {
 }
 
 
+def test_a_copy_that_the_plan_lists_is_accepted_with_what_is_done_to_it_at_once(
+    run: Run, tmp_path: Path
+) -> None:
+    line = "logger = logging.getLogger(__name__)\n"
+    orders = ORDERS.replace(line, f"{line}logger.addHandler(logging.NullHandler())\n")
+    code, out, err = run({**SHOP, "shop/orders.py": orders}, LONG, "--write")
+    assert code == 0, out + err
+    assert "in authored lines or listed copies" in out
+
+
 @pytest.mark.parametrize("plan", OLD.values(), ids=OLD)
 def test_old_names_that_the_plan_keeps_pass(run: Run, tmp_path: Path, plan: str) -> None:
     code, out, err = run(SHOP, f'format = 1\nformatters = "none"\n\n{plan}', "--write")

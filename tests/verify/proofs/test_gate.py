@@ -108,9 +108,17 @@ OLD = {
 def test_a_copy_that_the_plan_lists_is_accepted_with_what_is_done_to_it_at_once(
     run: Run, tmp_path: Path
 ) -> None:
-    line = "logger = logging.getLogger(__name__)\n"
-    orders = ORDERS.replace(line, f"{line}logger.addHandler(logging.NullHandler())\n")
-    code, out, err = run({**SHOP, "shop/orders.py": orders}, LONG, "--write")
+    orders = (
+        "import logging\n\nlogger = logging.getLogger(__name__)\n"
+        "logger.addHandler(logging.NullHandler())\n\n\n"
+        "def parse(text):\n    logger.debug('parsing')\n    return text\n\n\n"
+        "def pay():\n    logger.debug('paying')\n"
+    )
+    plan = (
+        'format = 1\nformatters = "none"\n\n[[source]]\nmodule = "shop.orders"\n\n'
+        '[[destination]]\nmodule = "shop.parsing"\nsymbols = ["parse"]\ncopy = ["logger"]\n'
+    )
+    code, out, err = run({"shop/__init__.py": "", "shop/orders.py": orders}, plan, "--write")
     assert code == 0, out + err
     assert "in authored lines or listed copies" in out
 

@@ -43,7 +43,7 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
-from verify.kernel.source import DEFINITIONS, IMPORTS, imports_only, stored
+from verify.kernel.source import DEFINITIONS, IMPORTS, dotted, imports_only, last, stored
 from verify.kernel.words import words
 
 MOST_STEPS_OF_BODY = 20_000
@@ -97,7 +97,7 @@ def _collect(
     """Walk a node in the order of its text; `hidden` are names of the scopes in between."""
     node = _without_values(node) if note else node
     if isinstance(node, (ast.Attribute, ast.Name)):
-        chain = _chain(node)
+        chain = dotted(node)
         if chain is not None:
             first, parts = chain
             if isinstance(first.ctx, ast.Load) and first.id not in hidden:
@@ -130,8 +130,8 @@ def _patching(
     node: ast.Call, hidden: frozenset[str], found: list[Reference], *, note: bool
 ) -> ast.Call:
     """Collect the module whose name a call may replace. Gives what is left of the call."""
-    function = _chain(node.func)
-    owner = _chain(node.args[0]) if node.args else None
+    function = dotted(node.func)
+    owner = dotted(node.args[0]) if node.args else None
     if function is None or owner is None or function[1][-1] not in PATCHING:
         return node
     if owner[0].id in hidden or (len(function[1]) == 1 and function[0].id in hidden):
@@ -144,8 +144,7 @@ def _patching(
 def _without_values(node: ast.AST) -> ast.AST:
     """Give `Literal` for `Literal["red"]`: its texts are values, not names."""
     if isinstance(node, ast.Subscript):
-        name = getattr(node.value, "attr", getattr(node.value, "id", ""))
-        return node.value if name == "Literal" else node
+        return node.value if last(node.value) == "Literal" else node
     return node
 
 
@@ -173,7 +172,7 @@ def _mangled(parts: tuple[str, ...], of: str) -> tuple[str, ...]:
 
 def _names_logger(node: ast.Call) -> bool:
     """Tell whether a call names a logger after its module, as moved code does in its new one."""
-    chain = _chain(node.func)
+    chain = dotted(node.func)
     named = len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.Name)
     return (
         chain is not None
@@ -242,16 +241,6 @@ def _targets(node: ast.AST) -> frozenset[str]:
     )
 
 
-def _chain(node: ast.AST) -> tuple[ast.Name, tuple[str, ...]] | None:
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    return node, (node.id, *reversed(parts))
-
-
 Resolved = list[tuple[Reference, Hashable]]
 
 
@@ -312,7 +301,7 @@ def sets(node: ast.AST) -> bool:
     own = binds(node).locals
     for inner in ast.walk(node):
         if isinstance(inner, ast.Attribute) and not isinstance(inner.ctx, ast.Load):
-            chain = _chain(inner)
+            chain = dotted(inner)
             if chain is None or chain[0].id not in own:
                 return True
     return False

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from verify.kernel.both import Both
 from verify.kernel.entries import became
-from verify.kernel.flow import Flow, Within, last
+from verify.kernel.flow import Flow, Within
 from verify.kernel.lookups import fits
 from verify.kernel.needs import every
-from verify.kernel.source import OpaqueError
+from verify.kernel.source import OpaqueError, last
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words

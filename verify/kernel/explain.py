@@ -20,7 +20,7 @@ from verify.kernel.machine.values import Made
 from verify.kernel.needs import file_of, rows
 from verify.kernel.pairing import Edit
 from verify.kernel.renames import Renames
-from verify.kernel.source import DEFINITIONS, stored
+from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.spelled import Parts, Spelled, chain
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT
 
@@ -167,9 +167,8 @@ def _describes(node: ast.stmt, text: ast.AST) -> bool:
     """Tell whether a text is the docstring of a definition."""
     return any(
         isinstance(inner, DEFINITIONS)
-        and inner.body
-        and isinstance(inner.body[0], ast.Expr)
-        and inner.body[0].value is text
+        and is_docstring(inner.body[0])
+        and getattr(inner.body[0], "value", None) is text
         for inner in ast.walk(node)
     )
 

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from verify.kernel.both import Both
 from verify.kernel.effects import PATCHING
-from verify.kernel.flow import last
-from verify.kernel.source import DEFINITIONS, OpaqueError, stored
+from verify.kernel.source import DEFINITIONS, OpaqueError, last, stored
 from verify.kernel.spelled import Spelled, chain
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, Place

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from verify.kernel.machine.scopes import parameters
-from verify.kernel.source import Source
+from verify.kernel.source import Source, last
 
 MOST_PARTS = 2000  # of one expression
 
@@ -141,10 +141,3 @@ def _defaults(node: Functions) -> Iterator[tuple[str, ast.expr]]:
     for arg, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
         if value is not None:
             yield arg.arg, value
-
-
-def last(node: ast.AST) -> str:
-    """Give the last name of what is called."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 
 from verify.kernel.both import Both
-from verify.kernel.source import OpaqueError
+from verify.kernel.source import OpaqueError, last
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, Place
 
@@ -79,7 +79,7 @@ def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
     except OpaqueError:
         return
     for node in ast.walk(body):
-        if not isinstance(node, ast.Call) or _last(node.func) != "setup":
+        if not isinstance(node, ast.Call) or last(node.func) != "setup":
             continue
         given = {word.arg: word.value for word in node.keywords if word.arg}
         packages, modules = _given(body, given.get("packages")), given.get("py_modules")
@@ -87,13 +87,13 @@ def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
         named = _strings(modules)
         if isinstance(packages, (ast.List, ast.Tuple)):
             yield "setup.py", packages.lineno, _by_list(tree, _strings(packages), named)
-        elif isinstance(packages, ast.Call) and "find" in _last(packages.func):
+        elif isinstance(packages, ast.Call) and "find" in last(packages.func):
             words = {word.arg: _strings(word.value) for word in packages.keywords}
             where = [
                 *words.get("where", []),
                 *_strings(packages.args[0] if packages.args else None),
             ]
-            spaces = "namespace" in _last(packages.func)
+            spaces = "namespace" in last(packages.func)
             takes = _by_finding(
                 tree, where, words.get("include", []), words.get("exclude", []), spaces=spaces
             )
@@ -250,12 +250,6 @@ def _package(path: str, name: str) -> str:
 
 def _either(one: Takes, two: Takes) -> Takes:
     return lambda path: one(path) or two(path)
-
-
-def _last(node: ast.AST) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _strings(node: ast.AST | None) -> list[str]:

@@ -14,7 +14,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from verify.kernel.source import DEFINITIONS, IMPORTS, Statement, imports_only, stored
+from verify.kernel.source import DEFINITIONS, IMPORTS, Statement, dotted, imports_only, stored
 from verify.kernel.tree import Tree
 
 At = tuple[str, int]  # a top-level statement: its path and index
@@ -224,11 +224,6 @@ def _bare(items: Collection[object]) -> list[object]:
 
 
 def _chain(node: ast.AST) -> tuple[str, ...]:
-    """Give `a.b.c` as its parts, or nothing if the node is no such chain."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ()
-    return (type(node.ctx).__name__, node.id, *reversed(parts))
+    """Give `a.b.c` as its parts and how it is used, or nothing if the node is no such chain."""
+    found = dotted(node)
+    return (type(found[0].ctx).__name__, *found[1]) if found else ()

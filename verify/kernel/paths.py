@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 
 from verify.kernel.both import Both
-from verify.kernel.flow import Flow, Part, last
+from verify.kernel.flow import Flow, Part
 from verify.kernel.needs import every
 from verify.kernel.settings import is_settings
-from verify.kernel.source import OpaqueError
+from verify.kernel.source import OpaqueError, last
 from verify.kernel.verdict import ASSUMED, BREAKS, OPEN, Place
 from verify.kernel.words import raw, words
 

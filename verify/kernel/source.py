@@ -153,6 +153,22 @@ def stored(node: ast.AST) -> Iterator[str]:
         todo.extend(ast.iter_child_nodes(at))
 
 
+def dotted(node: ast.AST | None) -> tuple[ast.Name, tuple[str, ...]] | None:
+    """Give `a.b.c` as the name that it begins with and its parts, or nothing for all else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return (node, (node.id, *reversed(parts))) if isinstance(node, ast.Name) else None
+
+
+def last(node: ast.AST) -> str:
+    """Give the last part of a name or an attribute."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def is_python(path: str, data: bytes) -> bool:
     """Tell whether a regular file is Python: by its name, or by the first line of a script."""
     if path.endswith((".py", ".pyw")):

@@ -14,7 +14,7 @@ from collections.abc import Hashable
 from verify.kernel.both import Both
 from verify.kernel.needs import file_of, rows
 from verify.kernel.pairing import differences
-from verify.kernel.source import IMPORTS, stored
+from verify.kernel.source import IMPORTS, dotted, stored
 from verify.kernel.tree import Tree
 
 Parts = tuple[str, ...]
@@ -112,8 +112,5 @@ def _defined(node: ast.stmt) -> set[str]:
 
 def chain(node: ast.AST | None) -> Parts:
     """Give `a.b.c` as its parts, or nothing if the node is no such chain."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else ()
+    found = dotted(node)
+    return found[1] if found else ()

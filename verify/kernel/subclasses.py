@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from verify.kernel.flow import Flow, Part, Within, last
+from verify.kernel.flow import Flow, Part, Within
 from verify.kernel.needs import every
-from verify.kernel.source import OpaqueError
+from verify.kernel.source import OpaqueError, last
 from verify.kernel.tree import Tree
 
 ANY = "*"  # nobody can tell whose

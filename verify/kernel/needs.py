@@ -11,8 +11,9 @@ import ast
 import re
 import symtable
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from verify.kernel.bodies import references
 from verify.kernel.both import Both
@@ -26,6 +27,9 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
 
 
+Plain = tuple[str, str, "str | None"]  # what an import binds, its module, and what of that
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One name that an import brings."""
@@ -36,7 +40,7 @@ class Row:
     guards: tuple[str, ...]
 
     @property
-    def plain(self) -> tuple[str, str, str | None]:
+    def plain(self) -> Plain:
         """Give the row without its guards."""
         return self.name, self.module, self.member
 
@@ -63,7 +67,7 @@ class Imports:
             for base, _ in both.pairing.moved()
             for name in stored(both.statement(both.base, base).node)
         }
-        self._inside: dict[str, dict[int, set[tuple[str, str, str | None]]]] = {}
+        self._inside: dict[str, dict[int, set[Plain]]] = {}
         self._came = {new: old for old, new in both.relocated.items()}
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
         self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
@@ -116,7 +120,7 @@ class Imports:
         of_name = Counter(row.name for row in known.elements())
         brought = self._brought(source)
         found = [*rows(self.both.target, source)]
-        names: dict[str, set[tuple[str, str, str | None]]] = {}
+        names: dict[str, set[Plain]] = {}
         for row, _ in found:
             names.setdefault(row.name, set()).add(row.plain)
         plain = {row.plain for row in known}
@@ -143,7 +147,7 @@ class Imports:
             else:
                 self._say(EXPLAINED, row, "code here needs this import", place)
 
-    def _brought(self, source: Source) -> set[tuple[tuple[str, str, str | None], int]]:
+    def _brought(self, source: Source) -> set[tuple[Plain, int]]:
         """List the imports that are part of a statement which did more, and came along with it."""
         return {
             (row.plain, line)
@@ -152,16 +156,16 @@ class Imports:
             and row.plain in self._parts(base[0]).get(base[1], ())
         }
 
-    def _parts(self, path: str) -> dict[int, set[tuple[str, str, str | None]]]:
+    def _parts(self, path: str) -> dict[int, set[Plain]]:
         """Give the imports within statements of the base that do more, by statement."""
         if path not in self._inside:
-            found: dict[int, set[tuple[str, str, str | None]]] = {}
+            found: dict[int, set[Plain]] = {}
             for row, _, at in _inside(self.both.base, self.both.base.source(path)):
                 found.setdefault(at, set()).add(row.plain)
             self._inside[path] = found
         return self._inside[path]
 
-    def _bound_anew(self, path: str, plain: set[tuple[str, str, str | None]]) -> bool:
+    def _bound_anew(self, path: str, plain: set[Plain]) -> bool:
         """Tell whether imports bind one name twice, and did not where they come from."""
         return len(_apart(plain)) > 1 and not any(
             plain <= {row.plain for row, _ in self._rows.get(origin, ())}
@@ -267,6 +271,7 @@ class Imports:
         here, before = used(after, prose=False), used(source, prose=False)
         left = self._left(source)
         own = {n for s in after.statements if not s.imports_only for n in stored(s.node)}
+        referred = cache(lambda: free(after))
         for row, line in rows(self.both.base, source):
             if known[row] > 0:
                 known[row] -= 1
@@ -280,7 +285,7 @@ class Imports:
                 self._say(EXPLAINED, row, "the name comes from elsewhere now", place)
             elif row.name in own:
                 self._say(EXPLAINED, row, "what it named is here now", place)
-            elif row.name in left and row.name not in free(after):
+            elif row.name in left and row.name not in referred():
                 self._say(EXPLAINED, row, "what needed this import has left", place)
             elif row.name not in before and self._inert(row):
                 self._say(EXPLAINED, row, "nothing here used this import", place)
@@ -315,7 +320,7 @@ class Imports:
         self.both.found.say(kind, spelled, why, place)
 
 
-def _apart(plain: set[tuple[str, str, str | None]]) -> set[tuple[str, str | None]]:
+def _apart(plain: set[Plain]) -> set[tuple[str, str | None]]:
     """Give what an import binds; `import a.b` and `import a.c` bind the same `a`."""
     return {
         (module.partition(".")[0] if member is None and module.startswith(name) else module, member)
@@ -439,7 +444,7 @@ def free(source: Source) -> set[str]:
 
     As the compiler sees them: a parameter or a local of the same name is another thing.
     """
-    found = {word for text in texts(source) for word in _WORD.findall(text)}
+    found = _words(source, source.tree.body, prose=False)
     try:
         todo = [symtable.symtable(source.text, source.path, "exec")]
     except (SyntaxError, ValueError, RecursionError):
@@ -453,27 +458,21 @@ def free(source: Source) -> set[str]:
     return found
 
 
-def texts(source: Source) -> Iterator[str]:
-    """List the texts of a file that may be annotations or names."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if len(node.value) < 1 << 12 and _expression(node.value):
-                yield node.value
-
-
 def used(source: Source, *, prose: bool = True) -> set[str]:
     """Give the words of a file that may be uses of names: all but those in its imports.
 
     `prose` tells whether texts count that are no expression, as those that a linter reads.
     """
+    body = [node for node in source.tree.body if not _is_all(node)]
+    names = {n.id for node in body for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return names | _words(source, body, prose=prose)
+
+
+def _words(source: Source, body: Iterable[ast.stmt], *, prose: bool) -> set[str]:
+    """Give the words of texts and of type comments, in which names may be read."""
     found: set[str] = set()
-    todo: list[ast.AST] = [node for node in source.tree.body if not _is_all(node)]
-    while todo:
-        node = todo.pop()
-        todo.extend(ast.iter_child_nodes(node))
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+    for node in (part for statement in body for part in ast.walk(statement)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if len(node.value) < 1 << 12 and (prose or _expression(node.value)):
                 found |= set(_WORD.findall(node.value))
     for text in _TYPE_COMMENT.findall(source.text) if "type:" in source.text else ():

@@ -165,14 +165,13 @@ def _run(request: Request, shown: Output) -> Report | None:
 
 def _judged(done: Applied, plan: Plan, tree: Tree) -> Applied:
     """Judge what is about to be written, where the tree is not too large for that."""
-    from verify.proofs.certify import is_too_large
     from verify.proofs.gate import gate
     from verify.reports.gated import TOO_LARGE, gate_texts
 
     with console.progress("judging"):
-        if is_too_large(tree, done.outcome.changes):
-            return replace(done, unjudged=TOO_LARGE)
         found = gate(plan, tree, done.outcome)
+        if found is None:
+            return replace(done, unjudged=TOO_LARGE)
         texts = gate_texts(found, tree, done.outcome.changes)
     return replace(done, gate=found, texts=texts)
 

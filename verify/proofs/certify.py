@@ -9,6 +9,7 @@ from pathlib import Path
 
 from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK, ChangeSet
 from transforms.tree import GitTree, Tree
+from verify import kernel
 from verify.history.ranges import differing, entries_at
 from verify.kernel import Files
 from verify.kernel.verdict import Certificate
@@ -77,14 +78,14 @@ def certify_commits(base: GitTree, target: GitTree) -> Certificate:
     return certify(before, after, SharedFiles(target, changed))
 
 
-def certify_changes(tree: Tree, changes: ChangeSet) -> Certificate:
-    """Judge what a change set makes of a tree."""
-    return certify(*_sides(changes), SharedFiles(tree, changes))
+def certify_changes(tree: Tree, changes: ChangeSet) -> Certificate | None:
+    """Judge what a change set makes of a tree, by the second kernel alone.
 
-
-def is_too_large(tree: Tree, changes: ChangeSet) -> bool:
-    """Tell whether the first kernel would judge that: its false alarms would stop honest moves."""
-    return is_large(*_sides(changes), SharedFiles(tree, changes))
+    Gives none of a tree that is too large for it: the first one's false alarms would stop honest
+    moves.
+    """
+    (before, after), rest = _sides(changes), SharedFiles(tree, changes)
+    return None if is_large(before, after, rest) else kernel.certify(before, after, rest)
 
 
 def _sides(changes: ChangeSet) -> tuple[Files, Files]:

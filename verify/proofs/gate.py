@@ -41,9 +41,14 @@ class Gate:
         return any(finding.kind == BREAKS for finding in self.stops)
 
 
-def gate(plan: Plan, tree: Tree, outcome: Outcome) -> Gate:
-    """Judge what a plan gives. Raises `Refusal` for an [[accept]] that nothing needs."""
+def gate(plan: Plan, tree: Tree, outcome: Outcome) -> Gate | None:
+    """Judge what a plan gives, or give none of a tree that is too large for that.
+
+    Raises `Refusal` for an [[accept]] that nothing needs.
+    """
     certificate = certify_changes(tree, outcome.changes)
+    if certificate is None:
+        return None
     accepts, names = Accepts(plan), Names(tree, plan.roots)
     own = _Own(plan, outcome, certificate)
     standing: list[Finding] = []

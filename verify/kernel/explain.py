@@ -28,10 +28,10 @@ from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT
 class Edits:
     """The edits, and what the runs say of them."""
 
-    def __init__(self, both: Both) -> None:
+    def __init__(self, both: Both, renames: Renames) -> None:
         self.both = both
         self.spelled = Spelled(both)
-        self.renames = Renames(both)
+        self.renames = renames
         self._same: dict[Hashable, set[tuple[Parts, Parts]]] = defaultdict(set)
         self._ran: dict[str, set[str]] = {}
         self._patched: dict[str, dict[str, Hashable]] = {}

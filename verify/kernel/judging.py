@@ -61,12 +61,13 @@ class Judge:
     def __init__(self, both: Both) -> None:
         self.both = both
         self.runs = Runs(both)
-        self.gains = Gains(Renames(both))
+        renames = Renames(both)
+        self.gains = Gains(renames)
         self.writes = Writes(both)
         self.lookups = Lookups(both, self.gains)
         self.copies = Copies(both)
         self.observed = Observed(both)
-        self.edits = Edits(both)
+        self.edits = Edits(both, renames)
         self.standing = Standing(both)
         self._probes: set[tuple[Made, int]] = set()
         self._readers: dict[str, Bodies] = {}

@@ -42,8 +42,6 @@ class Gains:
     gained: dict[str, set[str]] = field(default_factory=dict)
     compared: set[tuple[int, int]] = field(default_factory=set)  # units, one of either side
     said: set[Hashable] = field(default_factory=set)
-    crossing: set[str] = field(default_factory=set)  # outside modules, imported past an event
-    reordered: bool = False  # whether outside imports changed places among themselves
 
     def apart(self) -> set[str]:
         """Name the modules that have other names than before."""
@@ -78,10 +76,14 @@ class Comparison:
 
     def _say(self, kind: str, why: str, *places: Place) -> None:
         """Report what differs once, with the first entry in which it does."""
-        if places and (kind, why, places) in self.gains.said:
-            return
-        self.gains.said.add((kind, why, places))
-        self.both.found.say(kind, str(self.entry), why, *places)
+        if self._first((kind, why, places)) or not places:
+            self.both.found.say(kind, str(self.entry), why, *places)
+
+    def _first(self, told: Hashable) -> bool:
+        """Tell whether this has not been said of an entry before, and note it."""
+        known = told in self.gains.said
+        self.gains.said.add(told)
+        return not known
 
     def _ends(self) -> None:
         one, two = self.one.failure, self.two.failure
@@ -151,15 +153,13 @@ class Comparison:
         for name in dict.fromkeys([*first, *second]):
             if name in shared and _index(ours, name) != _index(theirs, name):
                 why = "it is imported on the other side of something that acts outside of the tree"
-                if name not in self.gains.crossing:
-                    self.gains.crossing.add(name)
+                if self._first((BREAKS, name, why)):
                     self.both.found.say(BREAKS, name, why, Place(self.entry.target, 1))
         kept = [name for name in first if name in shared]
-        if kept != [name for name in second if name in shared] and not self.gains.reordered:
-            self.gains.reordered = True
-            self.both.found.say(
-                ASSUMED, "outside imports", "their order does not matter", Place(self.entry.path, 1)
-            )
+        if kept != [name for name in second if name in shared]:
+            subject, why = "outside imports", "their order does not matter"
+            if self._first((ASSUMED, subject, why)):
+                self.both.found.say(ASSUMED, subject, why, Place(self.entry.path, 1))
 
     def _modules(self) -> None:
         """Compare the modules that are there: two units once, whoever loads them."""

@@ -17,7 +17,6 @@ class Binds:
 
     locals: frozenset[str]
     globals: frozenset[str]
-    nonlocals: frozenset[str]
     generator: bool
 
 
@@ -47,7 +46,7 @@ def binds(node: ast.AST) -> Binds:
         else:
             todo += walrus(at)
     own = frozenset(found - outer - between)
-    return Binds(own, frozenset(outer), frozenset(between), generator)
+    return Binds(own, frozenset(outer), generator)
 
 
 def walrus(node: ast.AST) -> list[ast.AST]:

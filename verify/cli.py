@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from verify.commands import apply, blame, bundle, certify, chain, infer, review, series, verify
-from verify.history.workers import collect_less_often
+from verify.history.memory import collect_less_often
 from verify.report.console import INTERRUPTED, Output, print_text
 from verify.report.escape import visible_lines
 from verify.report.report import Verdict, faulted

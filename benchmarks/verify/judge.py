@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from transforms.reading.load import load_plan
+from verify.history.memory import collect_less_often
 from verify.history.ranges import open_range
-from verify.history.workers import collect_less_often
 from verify.proofs.prove import prove
 
 

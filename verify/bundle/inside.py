@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from transforms.errors import Refusal
 from transforms.tree import GitTree
 from verify.bundle.standing import open_commits, standing
-from verify.history.workers import collect_less_often
+from verify.history.memory import collect_less_often
 from verify.report.console import INTERRUPTED, Output, print_text
 from verify.report.report import Report, faulted, refused
 

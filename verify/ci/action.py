@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from transforms.errors import Place, Refusal
+from verify.history.memory import collect_less_often
 from verify.history.ranges import common_ancestor
-from verify.history.workers import collect_less_often
 from verify.report.console import Output, print_text
 from verify.report.html import to_html
 from verify.report.markdown import to_markdown

@@ -2,6 +2,7 @@
 
 commits   commit objects, read raw
 made      repositories that Repot makes, and writes to through GitPython
+memory    how a process of ours keeps its memory
 merges    whether a merge adds anything to its parents
 scratch   a repository of our own over somebody else's objects
 workers   processes that share the work

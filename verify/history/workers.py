@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import tempfile
@@ -13,19 +12,10 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import TypeVar
 
-_BETWEEN_COLLECTIONS = 200_000  # objects
+from verify.history.memory import collect_less_often
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-
-
-def collect_less_often() -> None:
-    """Look for garbage less often, until the process ends.
-
-    Syntax trees are millions of objects that all stay in use: going through them after every 700
-    new ones is a third of what a large replay costs, and finds nothing.
-    """
-    gc.set_threshold(_BETWEEN_COLLECTIONS, 50, 50)
 
 
 def shared(work: Callable[[_Item], _Result], items: Sequence[_Item], jobs: int) -> list[_Result]:

@@ -27,7 +27,7 @@ from transforms.result.outcome import Outcome
 from transforms.syntax.parsing import parse
 from transforms.tree import OverlayTree, Tree, WheelTree, open_tree
 from transforms.tree.names import resolve_import
-from verify.history.workers import collect_less_often
+from verify.history.memory import collect_less_often
 from verify.release.linting import Lint, lint
 from verify.release.wheels import AFTER, BEFORE, fetch_wheel
 from verify.report import console

@@ -527,6 +527,7 @@ class TestProcess:
             from verify import cli
             assert cli.run(["apply", "--help"]) == 0
             slow = {"libcst", "git", "yaml", "rich", "torch", "numpy", "transforms.engine"}
+            slow |= {"multiprocessing", "concurrent.futures", "verify.kernel"}
             print("loaded:", sorted(slow & set(sys.modules)))
             """
         )

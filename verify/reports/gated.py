@@ -10,6 +10,7 @@ from transforms.errors import Place
 from transforms.result.changes import ChangeSet
 from transforms.tree import Tree
 from verify.kernel.verdict import BASE, TARGET
+from verify.proofs.adapter import MOST
 from verify.proofs.gate import Gate
 from verify.report.exhibits import Text
 from verify.report.report import Finding, Row, Section, Verdict, counted
@@ -23,8 +24,8 @@ from verify.reports.certify import (
 
 NOT_JUDGED = "Not judged (--no-certify), so nothing can be written."
 TOO_LARGE = (
-    "Not judged: the tree holds more than 1 MiB of Python, and the first design, which judges such "
-    "trees, alarms too often to stop a move."
+    f"Not judged: the tree holds more than {MOST >> 20} MiB of Python, and the first design, which "
+    "judges such trees, alarms too often to stop a move."
 )
 _LINE_END = re.compile(r"\r\n|\r|\n")  # where Python ends a line
 

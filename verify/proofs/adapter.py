@@ -35,8 +35,8 @@ _DERIVED = "it follows from the move"
 # them and runs what reaches the change: seconds here, minutes and gigabytes on the largest trees.
 MOST = 1 << 20
 WHY_FIRST = (
-    f"A tree of more than {MOST >> 20} MiB of Python is judged by the first design, which looks for what is "
-    "known to go wrong and does not run the imports of both trees."
+    f"A tree of more than {MOST >> 20} MiB of Python is judged by the first design, which looks "
+    "for what is known to go wrong and does not run the imports of both trees."
 )
 
 

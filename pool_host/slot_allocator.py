@@ -111,15 +111,17 @@ class SlotAllocator:
                 raise self._double_free(runs)
         if self._withheld is not None and self._withheld[pages_of(runs)].any():
             raise self._double_free(runs)
+        self.counts.last = None
         self._begun = tuple((part, its, 1) for part, its in parts)
         pages = 0
         for part, its in parts:
             pages += part.give_runs(its)
         self._listed = None
-        counts = self.counts
-        done = counts.releases + 1, counts.released_pages + pages, None
-        counts.releases, counts.released_pages, self._begun = done
-        return pages * self.page_size
+        count, freed = self.counts, pages * self.page_size
+        done = count.releases + 1, count.released_pages + pages, None
+        # fmt: off
+        count.releases, count.released_pages, self._begun = done; return freed  # noqa: E702  at once
+        # fmt: on
 
     def _by_part(self, runs: Runs) -> Sequence[tuple[PageExtents, Runs]]:
         """Give of each part of the pool the runs that are there."""

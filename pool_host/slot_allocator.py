@@ -303,24 +303,23 @@ def _many_aligned_runs(
     page_size: int,
 ) -> Runs | None:
     """Give what `_aligned_runs` does, of slots that step by another number than one at `breaks`."""
-    if breaks.size == slots.size - 1:  # each by itself
-        if page_size > 1:
-            return None
-        starts: NDArray[np.int64] = slots.astype(np.int64)
-        if np.any(starts[1:] < starts[:-1]):
-            starts.sort()
-        stops: NDArray[np.int64] = starts + 1
-    else:
-        begins = np.concatenate([[0], breaks])
-        starts = slots[begins].astype(np.int64, copy=False)
-        stops = starts + np.diff(begins, append=slots.size)
-        if page_size > 1:
-            if np.any(starts % page_size) or np.any(stops % page_size):
+    if page_size == 1 and 2 * breaks.size > slots.size:  # as pages: few of them follow each other
+        pages: NDArray[np.int64] = slots.astype(np.int64)
+        if not np.all(pages[1:] > pages[:-1]):
+            pages.sort()
+            if not np.all(pages[1:] > pages[:-1]):
                 return None
-            starts, stops = starts // page_size, stops // page_size
-        if np.any(starts[1:] < starts[:-1]):
-            order = np.argsort(starts)
-            starts, stops = starts[order], stops[order]
+        return [(pages, 1)] if pages[0] >= 0 and pages[-1] < limit else None
+    begins = np.concatenate([[0], breaks])
+    starts = slots[begins].astype(np.int64, copy=False)
+    stops = starts + np.diff(begins, append=slots.size)
+    if page_size > 1:
+        if np.any(starts % page_size) or np.any(stops % page_size):
+            return None
+        starts, stops = starts // page_size, stops // page_size
+    if np.any(starts[1:] < starts[:-1]):
+        order = np.argsort(starts)
+        starts, stops = starts[order], stops[order]
     if starts[0] < 0 or stops[-1] > limit // page_size:
         return None
     gaps = starts[1:] - stops[:-1]

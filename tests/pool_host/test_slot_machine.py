@@ -116,7 +116,8 @@ class SlotMachine(RuleBasedStateMachine):
         """Interrupt a release at a line; it has happened, or it has not."""
         slots = self.held[-1]
         interrupted(functools.partial(self.pool.free, slots), line)
-        if self.pool.available_size() != len(self.free):
+        count = getattr(self.pool, "aggregate_free_size", self.pool.available_size)()
+        if count != len(self.free):
             self.held.pop()
             self.overlaps.give(slots)
             self.free |= set(slots.tolist())

@@ -252,7 +252,7 @@ def runs_of_slots(name: str, indices: object, limit: int, page_size: int) -> Run
 
     Takes and refuses what `whole_pages` does. Slots in transfer order are stretches of whole pages,
     and are looked through once; others are sorted first. Where there are many runs they are given
-    together, and none then follows directly on another.
+    together: as pages if nearly all are single, else so that none follows directly on another.
     """
     tensor = check_tensor(name, indices, (torch.int64, torch.int32), 1)
     runs = _aligned_runs((tensor if tensor.is_cpu else tensor.cpu()).numpy(), limit, page_size)

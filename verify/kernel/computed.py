@@ -49,7 +49,7 @@ def evaluated(both: Both, lost: Mapping[str, set[str]]) -> None:
         for row in every(both.target, source):
             inner = f"{row.module}.{row.member}" if row.member else row.module
             known.setdefault(row.name, set()).update(name for name in (inner,) if name in lost)
-        pattern = _Pattern(both.target, path)
+        pattern = Pattern(both.target, path)
         for call, within in Flow(source).calls:
             if last(call.func) in ("eval", "exec") and call.args:
                 text = pattern.text(call.args[0], within)
@@ -66,7 +66,7 @@ def _file(both: Both, path: str, gone: set[str]) -> None:
         return
     for call, within in flow.calls:
         if last(call.func) in _IMPORTING and call.args:
-            wanted = _Pattern(both.base, path).of(call.args[0], within)
+            wanted = Pattern(both.base, path).of(call.args[0], within)
             if not wanted.strip("*."):
                 continue
             for module in sorted(gone):
@@ -75,7 +75,7 @@ def _file(both: Both, path: str, gone: set[str]) -> None:
                     both.found.say(OPEN, module, why, Place(path, call.lineno))
 
 
-class _Pattern:
+class Pattern:
     """Gives the literal parts of a module's name, `*` for the others."""
 
     def __init__(self, tree: Tree, path: str) -> None:

@@ -22,6 +22,7 @@ from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
 from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard, name_of
 from verify.kernel.explain import Edits
+from verify.kernel.heard import Heard
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
@@ -109,6 +110,7 @@ class Judge:
         self.observed.report()
         self.edits.report()
         self.standing.report()
+        Heard(self.both).report()
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)

@@ -19,6 +19,9 @@ explain   edits that a move entails, derived again
 far       writes in files that no run reaches, to names whose readers are others now
 files     files as such: what is run, what hides what, packages that come and go
 flow      what an expression may be made of, within one file
+getters   reads of an attribute of an object that nobody knows
+heard     who hears what moved code logs and warns of, by the name of its module
+held      modules that are used as values
 judging   the order of judgement
 lazily    imports inside functions and classes
 links     which units of the two sides belong together

@@ -38,6 +38,7 @@ class Flow:
 
     def __init__(self, source: Source) -> None:
         self.calls: list[tuple[ast.Call, Within]] = []
+        self.scopes: list[Within] = []
         self._functions: dict[str, list[tuple[Functions, Within]]] = defaultdict(list)
         self._returned: dict[str, list[Part]] = defaultdict(list)
         self._attributes: dict[str, list[Part]] = defaultdict(list)
@@ -55,6 +56,7 @@ class Flow:
         if isinstance(node, Functions):
             inner = Within(node, within, takes=frozenset(a.arg for a in parameters(node)))
             self._functions[node.name].append((node, inner))
+            self.scopes.append(inner)
             for arg, value in _defaults(node):
                 inner.given[arg].append((value, within))
             return inner

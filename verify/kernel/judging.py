@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 from verify.kernel import computed, doctests, effects, strings, subclasses, tests
 from verify.kernel.bodies import (
@@ -22,7 +22,9 @@ from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
 from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard, name_of
 from verify.kernel.explain import Edits
+from verify.kernel.getters import Getters
 from verify.kernel.heard import Heard
+from verify.kernel.held import Held
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
@@ -96,7 +98,9 @@ class Judge:
         doctests.check(self.both)
         strings.check(self.both)
         computed.check(self.both, self.runs.near)
-        computed.evaluated(self.both, strings.lost(self.both))
+        lost = strings.lost(self.both)
+        computed.evaluated(self.both, lost)
+        self._values(lost)
         for tree in (self.both.base, self.both.target):
             machine = self.runs.machine(tree)
             self.writes.note(machine)
@@ -111,6 +115,13 @@ class Judge:
         self.edits.report()
         self.standing.report()
         Heard(self.both).report()
+
+    def _values(self, lost: Mapping[str, set[str]]) -> None:
+        """Look for modules that are values, and for reads of what they lost."""
+        held = Held(self.both, self.both.target, kept=True)
+        values = held.modules(lost, sorted(self.runs.near))
+        self.lookups.handed |= values
+        Getters(self.both, lost, held).report(values)
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)

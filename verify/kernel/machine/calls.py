@@ -9,6 +9,7 @@ from collections.abc import Collection as Collection_
 from functools import partial
 
 from verify.kernel import effects
+from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import Objects, identity
@@ -304,7 +305,7 @@ class Calls(Objects):
             return Unknown(("call", function.name, told(given, named)))
         deep = len(self.stack) > most or sum(f is function for f in self.stack) > 2
         if asynchronous or deep:
-            return Unknown(("later", function.name, told(given, named)))
+            return self._unfollowed(function, given, named, called=not asynchronous)
         names = self.space(self.arguments(function, given, named))
         bound = binds(node)
         module = function.scope.module
@@ -324,6 +325,20 @@ class Calls(Objects):
             self.at.pop()
             self.yielded = outer
         return NONE if made is None else self.collection("list", made)
+
+    def _unfollowed(
+        self, function: Function, given: list[Value], named: Named, *, called: bool
+    ) -> Value:
+        """Give what a call gives that is not followed: what it does is read by itself.
+
+        But for a module that it is handed; and while modules are imported nothing but its being
+        called tells that it did something.
+        """
+        if called and not self.probing and not only_makes_values(function.node):
+            return self.act("call", function.name, given, named)
+        for value in (*given, *named.values()):
+            self.handed(value)
+        return Unknown(("later", function.name, told(given, named)))
 
     def _far(self, function: Function, given: list[Value]) -> bool:
         """Tell whether a function can neither reach a change nor is handed a module."""

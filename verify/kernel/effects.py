@@ -87,6 +87,9 @@ MAKERS = _table(
 )
 MARKS = ("pytest.mark.",)  # each attribute is a maker of marks
 
+# Wrappers that look for the arguments of a call among those of calls before.
+CACHES = words("functools.lru_cache functools.cache")
+
 # Outside decorators that give a callable which runs what it was given.
 WRAPPERS = _table(
     {
@@ -183,6 +186,11 @@ BASES = _table(
             io.StringIO io.BytesIO io.RawIOBase torch.nn.Module torch.autograd.Function
             torch.nn.Parameter numpy.ndarray""",
     }
+)
+# Of these, the ones whose metaclass calls methods of the new class for each of its members.
+ENUMS = words(
+    """enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum enum.ReprEnum
+    django.db.models.TextChoices django.db.models.IntegerChoices"""
 )
 # Metaclasses that do nothing to others.
 METACLASSES = _table(

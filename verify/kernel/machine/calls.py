@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
+from contextlib import suppress
 from functools import partial
 
 from verify.kernel import effects
@@ -186,6 +187,11 @@ class Calls(Objects):
         if self.hooked(of):
             return self.act("call", key(of), given, named)
         made = Instance(self.make(), of, self.space())
+        missing = self.in_class(of, "_missing_")
+        if isinstance(missing, Product) and missing.wraps is not None:
+            missing = missing.wraps
+        if isinstance(missing, Function) and not only_makes_values(missing.node):
+            return self.act("call", key(of), given, named)
         if self.in_class(of, "__new__") is not None:
             self.act("new", key(of), given, named)
         start = self.in_class(of, "__init__")
@@ -247,12 +253,22 @@ class Calls(Objects):
             if found is not None:
                 return found
         if maker in effects.WRAPPERS and function.wraps is not None:
+            if maker in effects.CACHES:
+                self._cached(function, given, named)
             return self.call(function.wraps, given, named)
+        if maker in effects.PURE:
+            self.operate(maker, *given)
         if maker == "collections.namedtuple" or maker in effects.PURE:
             return Product(
                 f"{maker}.()", (function.arguments, told(given, named)), self.make(), self.space()
             )
         return self.act("call", key(function), given, named)
+
+    def _cached(self, function: Product, given: list[Value], named: Named) -> None:
+        """Look for the arguments of a call in a cache, which somebody may count."""
+        self.hashed(*given, *named.values())
+        if not self.probing and self.tree.counts_calls:
+            self.event("call", key(function), told(given, named))
 
     def _getter(self, maker: str, given: list[Value], named: Named) -> Value | None:
         held = self.space({"(given)": self.collection("tuple", given)})
@@ -376,10 +392,13 @@ class Calls(Objects):
 
     def collection(self, kind: str, items: Sequence[Value]) -> Collection:
         """Make a list, tuple or set."""
+        if kind in ("set", "frozenset"):
+            self.hashed(*items)
         return Collection(kind, self.make(), self.space({"items": tuple(items)}), {"items": ()})
 
     def mapping(self, keys: Sequence[Value], items: Sequence[Value]) -> Collection:
         """Make a dict."""
+        self.hashed(*keys)
         held, names = self.space({"items": tuple(items)}), self.space({"items": tuple(keys)})
         return Collection("dict", self.make(), held, names)
 
@@ -393,9 +412,22 @@ class Calls(Objects):
             more = tuple(Unknown(("key", at)) for at in range(len(known), len(items)))
             self.put(of.keys, "items", (*known, *more)[: len(items)])
 
+    def hashed(self, *values: Value) -> None:
+        """Look for values as keys, or among the items of a set: their own methods are called."""
+        for value in map(self.pick, values):
+            if not isinstance(value, Instance):
+                continue
+            for hook in ("__hash__", "__eq__"):
+                method = self.in_class(value.of, hook)
+                if isinstance(method, Function):
+                    more = [Unknown(("other", key(value)))] if hook == "__eq__" else []
+                    with suppress(Raised):
+                        self.call(method, [value, *more], {})
+
     def set_item(self, of: Collection, name: Value, value: Value) -> None:
         """Set an item of a dict or list."""
         if of.kind == "dict":
+            self.hashed(name)
             wanted = key(name)
             kept = [(k, v) for k, v in zip(of.names, of.items, strict=True) if key(k) != wanted]
             kept.append((name, value))
@@ -518,6 +550,8 @@ class Calls(Objects):
         if name in effects.CHANGING and owner.kind != "tuple":
             return self._change(owner, name, given, named)
         self.observe_object(owner)
+        if owner.kind in ("dict", "set"):
+            self.hashed(*given[:1])
         if name == "get" and owner.kind == "dict" and given:
             found = self.item(owner, self.pick(given[0]))
             if found is None and not self.plain_keys(owner, self.pick(given[0])):
@@ -563,6 +597,10 @@ class Calls(Objects):
         result: Value = NONE
         items = owner.items
         first = self.pick(given[0]) if given else None
+        if owner.kind in ("dict", "set"):
+            self.hashed(*given[:1])
+        elif name in ("remove", "sort"):
+            self.operate(f".{name}", owner, *given)
         if owner.kind == "dict":
             result = self._change_dict(owner, name, given, named)
         elif name in ("append", "add", "appendleft") and first is not None:

@@ -22,10 +22,11 @@ _STORES = (ast.Store, ast.Del)
 
 
 @lru_cache(maxsize=1 << 12)
-def only_makes_values(node: ast.AST) -> bool:
+def only_makes_values(node: ast.AST, *, filling: bool = False) -> bool:
     """Tell whether a function, whatever it is given, does nothing but compute.
 
-    It calls itself and what is known to do nothing, and fills what it has made itself.
+    It calls itself and what is known to do nothing, and fills what it has made itself. `filling`
+    is a method that makes an object, and gives it its attributes.
     """
     name, own = getattr(node, "name", ""), binds(node).locals
     made = _made(node) - {arg.arg for arg in parameters(node)}
@@ -36,7 +37,8 @@ def only_makes_values(node: ast.AST) -> bool:
         if isinstance(at, (*DEFINITIONS, *IMPORTS, ast.Global, ast.Nonlocal, *_ACTING)):
             return False
         if isinstance(at, (ast.Attribute, ast.Subscript)) and isinstance(at.ctx, _STORES):
-            if not (isinstance(at, ast.Subscript) and _name(at.value) in made):
+            given = filling and isinstance(at, ast.Attribute) and _name(at.value) in own
+            if not given and not (isinstance(at, ast.Subscript) and _name(at.value) in made):
                 return False
         if isinstance(at, ast.Call) and not _harmless(at, name, own, made):
             return False
@@ -55,7 +57,7 @@ def _harmless(call: ast.Call, name: str, own: frozenset[str], made: frozenset[st
     if isinstance(function, ast.Attribute):
         filled = function.attr in _FILLING and _name(function.value) in made
         itself = function.attr == name and _name(function.value) in ("self", "cls")
-        return function.attr in _PURE or filled or itself
+        return function.attr in _PURE or filled or itself or function.attr == "__new__"
     return False
 
 

@@ -90,7 +90,7 @@ class Objects(Frames):
         if isinstance(value, Instance):
             return not self.quiet(value.of)
         if isinstance(value, Class):
-            return self.hooked(value)
+            return self.hooked(value) or self.in_class(value, "__subclasshook__") is not None
         if isinstance(value, Collection):
             inner = value.items[:200] if depth < 4 else ()
             return any(self.acts(item, depth + 1) for item in inner)

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 
 from verify.kernel.both import Both
+from verify.kernel.settings import collection
 from verify.kernel.source import DEFINITIONS, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS
@@ -97,6 +98,11 @@ def check(both: Both) -> None:
         for base, target in both.pairing.moved()
         if _tested(both.statement(both.base, base).node)
     ]
+    settings = collection(both.base)
+    for base, target in leaving if settings.doctests else ():
+        if settings.enters(base[0]) and not settings.enters(target[0]):
+            why = "pytest no longer comes to its doctests"
+            both.found.say(BREAKS, both.name(target[0]), why, both.place(both.target, target))
     if not leaving or not any(_RUNNERS.search(both.base.text(p)) for p in both.base.python()):
         return
     for base, target in leaving:

@@ -168,6 +168,12 @@ READINGS = _table(
 )
 READS_OF = {"os.getenv": "os.environ"}
 
+# Calls that give what the names of a module are annotated with.
+EVALUATING = words(
+    """typing.get_type_hints typing_extensions.get_type_hints inspect.get_annotations
+    annotationlib.get_annotations"""
+)
+
 # Classes that can be a base without anything happening.
 BASES = _table(
     {

@@ -31,6 +31,7 @@ class Entry:
     name: str
     target_name: str
     script: bool = False
+    guessed: bool = False  # whether nothing but what it does says that it is a script
 
     def __str__(self) -> str:
         return self.path if self.script else self.name
@@ -53,7 +54,22 @@ def entries(base: Tree, target: Tree, reached: Iterable[str]) -> list[Entry]:
             found.append(Entry(path, twin, name_of(base, path), name_of(target, twin)))
         if is_script(base, path):
             found.append(Entry(path, twin, "__main__", "__main__", script=True))
+        elif not users[path] and _acts_alone(base, path):
+            found.append(Entry(path, twin, "__main__", "__main__", script=True, guessed=True))
     return found
+
+
+def _acts_alone(tree: Tree, path: str) -> bool:
+    """Tell whether a file in no package does something by itself, so that it may be a script."""
+    folder, _, name = path.rpartition("/")
+    if not folder or f"{folder}/__init__.py" in tree.files:
+        return False
+    if name in ("conftest.py", "conf.py", "setup.py") or name.startswith("test_"):
+        return False
+    return any(
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+        for node in tree.source(path).tree.body
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class Flow:
         self._functions: dict[str, list[tuple[Functions, Within]]] = defaultdict(list)
         self._returned: dict[str, list[Part]] = defaultdict(list)
         self._attributes: dict[str, list[Part]] = defaultdict(list)
-        top = Within(None, None)
+        self.top = top = Within(None, None)
         todo: list[Part] = [(node, top) for node in source.tree.body]
         while todo:
             node, within = todo.pop()

@@ -125,6 +125,9 @@ class Judge:
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
+        if entry.guessed and one.ended != DONE:
+            self.runs.end(two, one)
+            return
         done = Comparison(self.both, entry, one, two, self.gains).run()
         self.observed.entry(str(entry), one, two, done=done)
         self._read(one, two)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 
 from verify.kernel.both import Both
+from verify.kernel.flow import Flow
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, Place
@@ -75,9 +76,10 @@ def _discovered(both: Both) -> Iterator[tuple[str, int, Takes]]:
 
 def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
     try:
-        body = tree.source("setup.py").tree
+        source = tree.source("setup.py")
     except OpaqueError:
         return
+    body, flow = source.tree, Flow(source)
     for node in ast.walk(body):
         if not isinstance(node, ast.Call) or last(node.func) != "setup":
             continue
@@ -98,8 +100,16 @@ def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
                 tree, where, words.get("include", []), words.get("exclude", []), spaces=spaces
             )
             yield "setup.py", packages.lineno, _either(takes, _by_list(tree, [], named))
+        elif packages is not None and not _calls_finder(packages):
+            said = [text for text, _ in flow.texts((packages, flow.top))]
+            yield "setup.py", packages.lineno, _by_list(tree, said, named)
         elif packages is None and named and modules is not None:
             yield "setup.py", modules.lineno, _by_list(tree, [], named)
+
+
+def _calls_finder(node: ast.expr) -> bool:
+    """Tell whether an expression asks for all packages that are there."""
+    return any("find" in last(n.func) for n in ast.walk(node) if isinstance(n, ast.Call))
 
 
 def _given(body: ast.Module, node: ast.expr | None) -> ast.expr | None:
@@ -200,12 +210,26 @@ def _below(taken: list[str], left: list[str]) -> Takes:
         plain = [
             pattern.strip("/").removesuffix("/**/*").removesuffix("/**") for pattern in patterns
         ]
-        return any(path == p or path.startswith(f"{p}/") or fnmatch(path, p) for p in plain)
+        return any(path == p or path.startswith(f"{p}/") or _globs(path, p) for p in plain)
 
     def takes(path: str) -> bool:
         return (not taken or fits(path, taken)) and not fits(path, left)
 
     return takes
+
+
+def _globs(path: str, pattern: str) -> bool:
+    """Tell whether a pattern fits a path, or a folder above it: `*` stays within a folder."""
+    if "/" not in pattern:
+        return any(fnmatch(part, pattern) for part in path.split("/"))
+    parts, wanted = path.split("/"), pattern.split("/")
+    ends = {0}  # how many parts of the path are taken so far
+    for one in wanted:
+        if one == "**":
+            ends = set(range(min(ends, default=len(parts) + 1), len(parts) + 1))
+        else:
+            ends = {at + 1 for at in ends if at < len(parts) and fnmatch(parts[at], one)}
+    return bool(ends)
 
 
 # --- lists of sources ---

@@ -26,7 +26,7 @@ from verify.kernel.machine.values import (
 )
 from verify.kernel.runs import Runs
 from verify.kernel.settings import Discovery, collection, discovery
-from verify.kernel.source import stored
+from verify.kernel.source import OpaqueError, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, OPEN, Place
 from verify.kernel.words import words
@@ -36,6 +36,7 @@ MOST_SECTION = 2000  # characters of a list of entry points
 MOST_FIXTURES = 200  # that one test needs, one through the other
 _AROUND = (
     "pytestmark",
+    "pytest_generate_tests",
     "load_tests",
     "setup_module",
     "teardown_module",
@@ -71,6 +72,7 @@ class Test:
 def check(both: Both, runs: Runs) -> None:
     """Compare the tests of both sides."""
     _names(both)
+    _suites(both)
     one_side, other_side = _Tests(both.base, both, runs), _Tests(both.target, both, runs)
     ours, theirs = one_side.found(), other_side.found()
     for made, tests in ours.items():
@@ -95,6 +97,26 @@ def check(both: Both, runs: Runs) -> None:
         if len(tests) > len(ours.get(made, [])):
             why = "pytest now collects this test here as well"
             both.found.say(BREAKS, tests[-1].title, why, tests[-1].place)
+
+
+def _suites(both: Both) -> None:
+    """Report who asks unittest by a text for all tests of a module that some have left."""
+    left = {
+        both.base.name(base[0]): both.place(both.target, target)
+        for base, target in both.pairing.moved()
+        if isinstance(both.statement(both.base, base).node, ast.ClassDef)
+    }
+    for path, data in sorted(both.target.files.items()) if left else ():
+        if not path.endswith(".py") or b"loadTestsFromName" not in data:
+            continue
+        try:
+            tree = both.target.source(path).tree
+        except OpaqueError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and node.value in left:
+                why = "a suite asks for all tests of this module by its name, and some left"
+                both.found.say(OPEN, str(node.value), why, Place(path, node.lineno))
 
 
 def _unittest(both: Both, one: _Tests, two: _Tests) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from verify.kernel import effects
 from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.frames import asks
-from verify.kernel.machine.imports import Sites
+from verify.kernel.machine.imports import ANNOTATIONS, Sites
 from verify.kernel.machine.objects import Objects, identity
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
@@ -647,6 +647,9 @@ class Calls(Objects):
     def call_outside(self, name: str, given: list[Value], named: Named) -> Value:
         """Call something outside, by the lists."""
         self.ask_call(name, given, named)
+        for value in map(self.pick, given if name in effects.EVALUATING else ()):
+            if isinstance(value, ModuleValue):
+                self.open(ANNOTATIONS, value.module.name)
         found = self._understood(name, given, named)
         if found is not None:
             return found

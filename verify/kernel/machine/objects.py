@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from verify.kernel import effects
 from verify.kernel.machine.frames import ASKED, Frames
-from verify.kernel.machine.imports import home
+from verify.kernel.machine.imports import ANNOTATIONS, home
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.units import FILL
 from verify.kernel.machine.values import (
@@ -136,6 +136,8 @@ class Objects(Frames):
     def _special(self, module: Module, name: str) -> Value:
         if name == "__dict__":
             return Names(module)
+        if name == "__annotations__":  # they name what the module has
+            self.open(ANNOTATIONS, module.name)
         if name == "__setattr__":
             return Bound(ModuleValue(module), Outside(".__setattr__"))
         if name == "__name__":

@@ -62,21 +62,16 @@ def _header(both: Both, tree: Tree, at: At) -> bool:
 def _docstrings(both: Both) -> None:
     """A module that moved whole keeps its docstring, but for names in it that follow what moved.
 
-    One that had none may get one, as any new file may.
+    It may get one or lose it, as any file may that is new or gone.
     """
     renames = Renames(both) if both.relocated else None
     for old, new in both.relocated.items():
         sides = (both.base, old), (both.target, new)
         ours, theirs = (ast.get_docstring(t.source(p).tree, clean=False) for t, p in sides)
-        if ours is None or renames is None or renames.follow(ours, theirs or ""):
+        if ours is None or theirs is None or renames is None or renames.follow(ours, theirs):
             continue
-        places = [
-            both.span(t, (p, 0))
-            for t, p in sides
-            if any(map(is_docstring, t.source(p).tree.body[:1]))
-        ]
         why = "this module moved whole, and its docstring is another"
-        both.found.say(TEXT, both.name(new), why, *places)
+        both.found.say(TEXT, both.name(new), why, *(both.span(t, (p, 0)) for t, p in sides))
 
 
 def _exports(both: Both, at: At) -> bool:

@@ -66,10 +66,11 @@ def _acts_alone(tree: Tree, path: str) -> bool:
         return False
     if name in ("conftest.py", "conf.py", "setup.py") or name.startswith("test_"):
         return False
-    return any(
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-        for node in tree.source(path).tree.body
-    )
+    try:
+        body = tree.source(path).tree.body
+    except OpaqueError:
+        return False
+    return any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ class Calls(Objects):
             "functools.partial": self._partial,
             **{name: partial(self._getter, name) for name in _GETTERS},
             "sys.modules.get": self._sys_modules,
-            "sys.path.insert": self._sys_path,
+            "sys.path.insert": partial(self._sys_path, first=True),
             "sys.path.append": self._sys_path,
             "sys.path.extend": self._sys_path,
             "site.addsitedir": self._sys_path,
@@ -516,8 +516,15 @@ class Calls(Objects):
         return Unknown(("names", name, self._names_there(owner.module)))
 
     def _names_there(self, module: Module) -> Key:
-        """Give the names of a module that somebody lists; for a body that is read, it is open."""
-        return module.name if self.probing else tuple(sorted(module.names))
+        """Give the names of a module that somebody lists; for a body that is read, it is open.
+
+        They come in the order in which they were bound. Where the outside is bound does not count.
+        """
+        if self.probing:
+            return module.name
+        outer = (ModuleValue, Outside)
+        own = [n for n, v in module.names.items() if not isinstance(self.pick(v), outer)]
+        return (*own, *sorted(module.names.keys() - {*own}))
 
     def _of_constant(self, owner: Constant, name: str, given: list[Value], named: Named) -> Value:
         plain = [literal(self.pick(value)) for value in given]
@@ -839,7 +846,9 @@ class Calls(Objects):
             hook = owner.module.names.get("__dir__")
             if hook is not None:
                 return self.call(hook, [], {})
-            return Unknown(("names", self._names_there(owner.module)))
+            return Unknown(
+                ("names", owner.module.name if self.probing else tuple(sorted(owner.module.names)))
+            )
         if not given and self.at[-1][0]:
             self.open("lists", self.here())
             return Unknown(("names here", self.here()))
@@ -1015,7 +1024,7 @@ class Calls(Objects):
         if isinstance(first, Constant) and isinstance(first.value, str):
             self.open("reloads", first.value)
 
-    def _sys_path(self, given: list[Value], named: Named) -> Value | None:
+    def _sys_path(self, given: list[Value], named: Named, *, first: bool = False) -> Value | None:
         """Search what is added; where that cannot be told, the top of the tree and `src`."""
         added = self.pick(given[-1]) if given else None
         parts = added.items if isinstance(added, Collection) else [added]
@@ -1023,7 +1032,10 @@ class Calls(Objects):
             plain = isinstance(part, Constant) and isinstance(part.value, str)
             text = str(part.value).strip("./") if isinstance(part, Constant) and plain else ""
             wanted = [text] if plain else ["", "src"]
-            self.folders += [f for f in wanted if f in self.tree.folders and f not in self.folders]
+            there = [f for f in wanted if f in self.tree.folders]
+            if first and plain:
+                self.folders[:] = [*there, *(f for f in self.folders if f not in there)]
+            self.folders += [f for f in there if f not in self.folders]
         self.event("call", "sys.path", len(given))
         return NONE
 

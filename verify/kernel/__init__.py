@@ -7,6 +7,7 @@ library alone and shares no code with the mover: it is a second opinion.
 behaviour what is behaviour and what is not: what the generator's judge blanks
 bodies    what function bodies refer to, and what they do
 both      the pair of trees, with what everyone asks of it
+commands  which tests the commands of a tree run
 comments  comments are conserved, each at its place
 computed  imports and code that are put together, in files which no run reaches
 conserve  statements are conserved one to one
@@ -36,6 +37,7 @@ renames   what moved, by the names that texts give it
 runs      runs of one entry on both sides
 setters   writes to an attribute of an object that nobody knows
 settings  settings that tools read, pytest's among them
+shown     texts that show where something stood
 source    a file as statements, and the comments that stand at each
 spelled   where a name leads by what stands in the files
 standing  who asks where something stands

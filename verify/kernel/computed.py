@@ -33,6 +33,36 @@ def check(both: Both, near: set[str]) -> None:
             _file(both, path, gone)
 
 
+def replaced(both: Both) -> None:
+    """Report who puts something in place of a module from which code moved.
+
+    Whoever imports it while it runs gets that; code that moved imports another one now.
+    """
+    left = {both.base.name(base[0]) for base, _ in both.pairing.moved()}
+    for path, data in sorted(both.target.files.items()) if left else ():
+        if not path.endswith(".py") or b"sys.modules" not in data:
+            continue
+        try:
+            tree = both.target.source(path).tree
+        except OpaqueError:
+            continue
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and call.args and _is_loaded(call.args[0]):
+                for node in call.args[1:]:
+                    names = node.keys if isinstance(node, ast.Dict) else [node]
+                    for name in names:
+                        if isinstance(name, ast.Constant) and name.value in left:
+                            why = "something is put in its place, and code that uses it has left"
+                            both.found.say(OPEN, str(name.value), why, Place(path, call.lineno))
+
+
+def _is_loaded(node: ast.AST) -> bool:
+    """Tell whether a node is `sys.modules`, or its name."""
+    if isinstance(node, ast.Constant):
+        return bool(node.value == "sys.modules")
+    return isinstance(node, ast.Attribute) and node.attr == "modules" and last(node.value) == "sys"
+
+
 def evaluated(both: Both, lost: Mapping[str, set[str]]) -> None:
     """Report code put together at run time that asks a module which lost names."""
     stems = {raw(name.rpartition(".")[2]) for name in lost}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from verify.kernel.both import Both
@@ -13,9 +13,16 @@ from verify.kernel.held import Held
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.spelled import Parts, chain
 from verify.kernel.verdict import OPEN, Place
-from verify.kernel.words import raw, words
+from verify.kernel.words import words
 
 _BY_TEXT = words("getattr hasattr attrgetter methodcaller __getattribute__")
+# What gives the module of an object, or one for its name.
+_OF_OTHERS = words("getmodule import_module __import__ importorskip resolve_name locate")
+_GETS = re.compile(
+    rb"\b(?:getmodule|import_module|__import__|importorskip|resolve_name|locate)\b"
+    rb"|\bmodules\s*[.\[]|__globals__|f_globals"
+)
+_WORDS = re.compile(rb"\w+")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -43,18 +50,18 @@ class Getters:
 
     def report(self, values: Collection[str]) -> None:
         """Report them in whatever file; `values` are the modules that are values."""
-        wanted = {name for name, owners in self._owners.items() if owners & set(values)}
-        if not wanted:
-            return
-        words_ = re.compile(
-            rb"\b(?:" + b"|".join(sorted(raw(re.escape(n)) for n in wanted)) + rb")\b"
-        )
+        held = set(values)
+        wanted = {name for name, owners in self._owners.items() if owners & held}
         for path, data in sorted(self._tree.files.items()):
-            if path.endswith(".py") and words_.search(data):
-                for name, line in self._reads(path, wanted):
-                    module = min(self._owners[name] & set(values))
-                    why = "this reads it of what may be that module, which has it no longer"
-                    self.both.found.say(OPEN, f"{module}.{name}", why, Place(path, line))
+            asks = _GETS.search(data) is not None
+            if not path.endswith(".py") or not (wanted or asks):
+                continue
+            if _said(data).isdisjoint(self._owners if asks else wanted):
+                continue
+            for name, line in self._reads(path, wanted):
+                module = min(self._owners[name] & held or self._owners[name])
+                why = "this reads it of what may be that module, which has it no longer"
+                self.both.found.say(OPEN, f"{module}.{name}", why, Place(path, line))
 
     def _reads(self, path: str, wanted: set[str]) -> Iterator[tuple[str, int]]:
         try:
@@ -65,26 +72,42 @@ class Getters:
         todo: list[tuple[ast.AST, _Inside]] = [(source.tree, _Inside())]
         while todo:
             node, inside = todo.pop()
-            if isinstance(node, ast.Attribute) and node.attr in wanted:
-                if isinstance(node.ctx, ast.Load) and self._unknown(path, node.value, inside):
+            if isinstance(node, ast.Attribute) and node.attr in self._owners:
+                unknown = node.attr in wanted and self._unknown(path, node.value, inside)
+                if isinstance(node.ctx, ast.Load) and (unknown or _gets(node.value, inside)):
                     yield node.attr, node.lineno
             elif isinstance(node, ast.MatchClass):
                 yield from ((n, node.lineno) for n in node.kwd_attrs if n in wanted)
-            elif isinstance(node, ast.Call) and last(node.func) in _BY_TEXT:
-                yield from self._by_text(path, node, inside, wanted)
+            elif isinstance(node, ast.Subscript):
+                yield from self._item(node.value, [node.slice])
+            elif isinstance(node, ast.Call):
+                if last(node.func) in _BY_TEXT:
+                    yield from self._by_text(path, node, inside, wanted)
+                elif last(node.func) == "get" and isinstance(node.func, ast.Attribute):
+                    yield from self._item(node.func.value, node.args)
             inner = _within(node, inside, scopes)
             todo.extend((child, inner) for child in ast.iter_child_nodes(node))
+
+    def _item(self, owner: ast.AST, keys: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
+        """Give the name that is asked of the globals of some function."""
+        if isinstance(owner, ast.Attribute) and owner.attr in ("__globals__", "f_globals"):
+            for node in keys:
+                if isinstance(node, ast.Constant) and node.value in self._owners:
+                    yield str(node.value), node.lineno
 
     def _by_text(
         self, path: str, call: ast.Call, inside: _Inside, wanted: set[str]
     ) -> Iterator[tuple[str, int]]:
         """List the names that a call asks for by a text."""
-        asked = last(call.func) in ("getattr", "hasattr")
-        if asked and not (call.args and self._unknown(path, call.args[0], inside)):
-            return
+        names = wanted
+        if last(call.func) in ("getattr", "hasattr") and call.args:
+            if _gets(call.args[0], inside):
+                names = self._owners.keys() | wanted
+            elif not self._unknown(path, call.args[0], inside):
+                return
         for value in call.args:
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                yield from ((n, call.lineno) for n in value.value.split(".") if n in wanted)
+                yield from ((n, call.lineno) for n in value.value.split(".") if n in names)
 
     def _unknown(self, path: str, node: ast.AST, inside: _Inside) -> bool:
         """Tell whether an object may be a module, for all that is seen."""
@@ -104,10 +127,14 @@ class Getters:
 
     def _unknown_top(self, path: str, parts: Parts) -> bool:
         """Tell the same of a name of a module, or of one beyond."""
-        if self._held.is_import(path, parts[0]):
-            return False  # where that leads is compared as such
-        found = self._held.leads(path, parts)
-        return not (isinstance(found, tuple) and (found[0] == "builtin" or self._plain(found)))
+        taken = self._held.taken(path, parts) or [self._held.leads(path, parts)]
+        return not all(self._known(found) for found in taken)
+
+    def _known(self, found: object) -> bool:
+        """Tell whether where a chain of names leads is compared as such, or is no module."""
+        if not isinstance(found, tuple):
+            return False
+        return found[0] in ("builtin", "outside", "module") or self._plain(found)
 
     def _makes(self, path: str, call: ast.Call) -> bool:
         """Tell whether a call makes an object of a class, or is of the outside."""
@@ -141,6 +168,23 @@ _GIVES = words(
     """import_module __import__ importorskip resolve_name locate reload getattr next iter min max
     get cast copy partial reduce getmodule pop popitem vars choice nth first"""
 )
+
+
+def _said(data: bytes) -> set[str]:
+    """Give the words of a file."""
+    return {word.decode("utf-8", "replace") for word in _WORDS.findall(data)}
+
+
+def _gets(node: ast.AST, inside: _Inside) -> bool:
+    """Tell whether an object is the module of something else, or one by a name that is made."""
+    if isinstance(node, ast.Name):
+        given = _given(node.id, inside.within) or ()
+        return any(not isinstance(v, ast.Name) and _gets(v, inside) for v in given)
+    if isinstance(node, ast.Subscript):
+        return chain(node.value)[-1:] == ("modules",) and not isinstance(node.slice, ast.Constant)
+    if not (isinstance(node, ast.Call) and node.args) or isinstance(node.args[0], ast.Constant):
+        return False
+    return last(node.func) in _OF_OTHERS or chain(node.func)[-2:] == ("modules", "get")
 
 
 def _within(node: ast.AST, inside: _Inside, scopes: Mapping[ast.AST | None, Within]) -> _Inside:

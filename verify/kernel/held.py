@@ -71,9 +71,13 @@ class Held:
                 found.add(module)
         return found
 
-    def is_import(self, path: str, name: str) -> bool:
-        """Tell whether some import of a file binds a name."""
-        return name in self._imports(path)
+    def taken(self, path: str, parts: Parts) -> list[Hashable | None]:
+        """Give all that a chain of names may be by the imports of a file, nothing if by none."""
+        return [
+            self._spelled.of_module(self.tree, name.partition(".")[0], (*rest, *parts[1:]))
+            for name in sorted(self._imports(path).get(parts[0], ()))
+            for rest in [tuple(name.split(".")[1:])]
+        ]
 
     def _imports(self, path: str) -> dict[str, set[str]]:
         if path not in self._inner:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Hashable, Mapping
 
-from verify.kernel import computed, doctests, effects, strings, subclasses, tests
+from verify.kernel import computed, doctests, effects, shown, strings, subclasses, tests
 from verify.kernel.bodies import (
     Bodies,
     Probe,
@@ -100,6 +100,7 @@ class Judge:
         computed.check(self.both, self.runs.near)
         lost = strings.lost(self.both)
         computed.evaluated(self.both, lost)
+        computed.replaced(self.both)
         self._values(lost)
         for tree in (self.both.base, self.both.target):
             machine = self.runs.machine(tree)
@@ -115,6 +116,7 @@ class Judge:
         self.edits.report()
         self.standing.report()
         Heard(self.both).report()
+        shown.check(self.both, self.runs.near)
 
     def _values(self, lost: Mapping[str, set[str]]) -> None:
         """Look for modules that are values, and for reads of what they lost."""

@@ -63,7 +63,7 @@ class Collection:
         if any(fnmatch(path, p) or path.startswith(f"{p.rstrip('/')}/") for p in self.ignored):
             return False
         return not self.folders or any(
-            path.startswith(f"{folder.rstrip('/')}/") for folder in self.folders
+            path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in self.folders
         )
 
     def takes_name(self, name: str, *, of_class: bool) -> bool:
@@ -87,7 +87,7 @@ def collection(tree: Tree) -> Collection:
         body = text[section.end() if section else 0 :]
         body = re.split(r"^\[", body, maxsplit=1, flags=re.M)[0]
         folders = _words(body, "testpaths")
-        kept = tuple(f for f in folders if f.rstrip("/") in tree.folders)
+        kept = tuple(f for f in folders if f.rstrip("/") in tree.folders | tree.files.keys())
         options = _text(body, "addopts")
         usual = Collection(())
         return Collection(

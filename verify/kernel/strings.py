@@ -207,6 +207,11 @@ class _Texts:
         for module, name in doctests.named(code, self.gone):
             why = f"a text with code takes {name} from where it no longer is"
             self._say(OPEN, module, name, why, Place(path, line))
+        for node in ast.walk(code):
+            if isinstance(node, ast.ImportFrom) and node.module in self.gone:
+                if any(alias.name == "*" for alias in node.names):
+                    why = "a text with code takes all that is there, which is no longer all"
+                    self.both.found.say(OPEN, node.module, why, Place(path, line))
 
     @cached_property
     def _runs(self) -> bool:

@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 from functools import cached_property, lru_cache
 
 from verify.kernel.both import Both
+from verify.kernel.commands import Commands, chosen, deselected
 from verify.kernel.machine.scopes import parameters
 from verify.kernel.machine.values import (
     Class,
@@ -25,7 +26,7 @@ from verify.kernel.machine.values import (
     leaves,
 )
 from verify.kernel.runs import Runs
-from verify.kernel.settings import Discovery, collection, discovery
+from verify.kernel.settings import FILES, Discovery, collection, discovery
 from verify.kernel.source import OpaqueError, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, OPEN, Place
@@ -75,6 +76,7 @@ def check(both: Both, runs: Runs) -> None:
     _suites(both)
     one_side, other_side = _Tests(both.base, both, runs), _Tests(both.target, both, runs)
     ours, theirs = one_side.found(), other_side.found()
+    commands = Commands(both.base)
     for made, tests in ours.items():
         now = theirs.get(made, [])
         if len(now) < len(tests):
@@ -82,6 +84,7 @@ def check(both: Both, runs: Runs) -> None:
             both.found.say(BREAKS, tests[0].title, why, *(test.place for test in tests))
         for one, two in zip(tests, now, strict=False):
             if one.place.path != two.place.path:
+                _started(both, commands, one, two)
                 for name in two.placed:
                     why = "it looks where a test lies or what is around it, and tests moved"
                     both.found.say(OPEN, name, why, two.place)
@@ -97,6 +100,22 @@ def check(both: Both, runs: Runs) -> None:
         if len(tests) > len(ours.get(made, [])):
             why = "pytest now collects this test here as well"
             both.found.say(BREAKS, tests[-1].title, why, tests[-1].place)
+
+
+def _started(both: Both, commands: Commands, one: Test, two: Test) -> None:
+    """Report a test that a command of the tree ran, or that settings chose, by its file."""
+    before, after = one.place.path, two.place.path
+    command = commands.lost(before, both.target, after)
+    if command is not None:
+        why = "what starts tests names others, so this one is no longer run"
+        both.found.say(BREAKS, two.title, why, Place(command.path, command.line))
+    for name in (n for n in FILES if n in both.target.files):
+        text = both.target.text(name)
+        word = chosen(text, before.lower(), after.lower()) if "-k" in text else ""
+        left = [deselected(text, test.place.path, test.title) for test in (one, two)]
+        if word or left[0] != left[1]:
+            why = "settings choose tests by their files, and this one moved"
+            both.found.say(BREAKS, two.title, why, Place(name, 1))
 
 
 def _suites(both: Both) -> None:
@@ -286,7 +305,23 @@ class _Tests:
             if source != path and source in self.tree.files:
                 for node in self.tree.source(source).tree.body:
                     if isinstance(node, ast.FunctionDef) and node.name.startswith("pytest_"):
-                        found += [node.name] if _looks(node) else []
+                        given = node.name in _OF_FILES
+                        found += [node.name] if given or _looks(node) else []
+                found += self._computed(source)
+        return found
+
+    def _computed(self, path: str) -> list[str]:
+        """List the names of a `conftest.py` that leave out files by what nobody can tell here."""
+        if b"collect_ignore" not in self.tree.files[path]:
+            return []
+        module = self.runs.module(self.tree, path)
+        found = []
+        for name in ("collect_ignore", "collect_ignore_glob"):
+            listed = module.names.get(name) if module is not None else None
+            plain = isinstance(listed, Collection) and all(
+                isinstance(item, Constant) for item in listed.items
+            )
+            found += [name] if listed is not None and not plain else []
         return found
 
     def _fixture(self, path: str, name: str) -> Fixture | None:
@@ -360,6 +395,11 @@ def _fixtures(module: Module) -> dict[str, Fixture]:
     return found
 
 
+# Hooks that are given files, whatever they look at.
+_OF_FILES = words(
+    """pytest_ignore_collect pytest_collect_file pytest_collect_directory pytest_collectstart
+    pytest_pycollect_makemodule pytest_make_collect_report"""
+)
 # What tells hooks and fixtures where a test lies, or gives them its module.
 _PLACES = words("fspath path nodeid location module parent listchain reportinfo")
 

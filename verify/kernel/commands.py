@@ -40,6 +40,7 @@ class Commands:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
+        self._lost: dict[tuple[str, str], Command | None] = {}
 
     @cached_property
     def every(self) -> list[Command]:
@@ -68,10 +69,11 @@ class Commands:
 
     def lost(self, before: str, tree: Tree, after: str) -> Command | None:
         """Give a command that ran the tests of a file, if none runs them where they are now."""
-        ran = [one for one in self.every if one.runs(self.tree, before)]
-        if not ran or any(one.runs(tree, after) for one in self.every):
-            return None
-        return ran[0]
+        if (before, after) not in self._lost:
+            ran = [one for one in self.every if one.runs(self.tree, before)]
+            kept = any(one.runs(tree, after) for one in self.every)
+            self._lost[before, after] = None if kept or not ran else ran[0]
+        return self._lost[before, after]
 
 
 def _is_command(line: str, at: int) -> bool:
@@ -93,5 +95,7 @@ def chosen(text: str, before: str, after: str) -> str:
 
 def deselected(text: str, path: str, title: str) -> bool:
     """Tell whether settings leave a test out by its file and name."""
+    if "--deselect" not in text:
+        return False
     wanted = f"{path}::{title.replace('.', '::')}"
     return any(wanted.startswith(name.split("[")[0]) for name in _DESELECTED.findall(text))

@@ -98,9 +98,12 @@ class Heard:
 
     def _python(self, path: str, known: dict[str, str]) -> None:
         for name, line in named(self.both.target, path):
-            for one, title in known.items():
-                if fits(name, one) and (name == one or name.strip("*.")):
-                    self._say(title, one, Place(path, line))
+            if name in known:
+                self._say(known[name], name, Place(path, line))
+            elif "*" in name and name.strip("*."):
+                for one, title in known.items():
+                    if fits(name, one):
+                        self._say(title, one, Place(path, line))
 
     def _settings(self, path: str, data: bytes, known: dict[str, str]) -> None:
         names = "|".join(sorted(map(re.escape, known), reverse=True))

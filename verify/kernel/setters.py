@@ -13,6 +13,10 @@ from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.source import DEFINITIONS, OpaqueError
 from verify.kernel.verdict import OPEN, Place
 
+Set = tuple[str, int, bool]  # a name, a line, and whether any module may be meant
+_SETTING = ("setattr", "delattr")
+_STORES = (ast.Store, ast.Del)
+
 
 class Setters:
     """Looks for such writes of some names, which modules of some names have."""
@@ -21,7 +25,7 @@ class Setters:
         self.both = both
         self.apart = apart
         names = "|".join(sorted(map(re.escape, apart)))
-        sets = rf"\.\s*(?:{names})\s*[-+*/|&%@]?=(?!=)|\bsetattr\s*\("
+        sets = rf"\.\s*(?:{names})\s*[-+*/|&%@]?=(?!=)|\b(?:setattr|delattr|__globals__)\b"
         self._sets = re.compile(sets.encode())
 
     def report(self, near: Iterable[str]) -> None:
@@ -31,7 +35,7 @@ class Setters:
         used: set[str] | None = None
         for path in sorted(files):
             if path.endswith(".py") and self._sets.search(files[path]):
-                for name, line in self._written(path):
+                for name, line, anywhere in self._written(path):
                     if used is None:
                         wanted = {one for modules in self.apart.values() for one in modules}
                         used = Held(self.both, self.both.target).modules(wanted, paths)
@@ -41,29 +45,68 @@ class Setters:
                         f"{module}.{one}"
                         for one in names
                         for module in self.apart.get(one, ())
-                        if module in used
+                        if anywhere or module in used
                     )
                     if reached:
                         why = "this may set it on a module that it is given, and its readers moved"
                         self.both.found.say(OPEN, reached[0], why, Place(path, line))
 
-    def _written(self, path: str) -> Iterator[tuple[str, int]]:
+    def _written(self, path: str) -> Iterator[Set]:
         """List the names that functions set on what they are given; an empty one is any name."""
         try:
             tree = self.both.target.source(path).tree
         except OpaqueError:
             return
         for function, own in _functions(tree):
-            known = binds(function).locals - own
+            known = _Known(binds(function).locals, own)
             for node in ast.walk(function):
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    if node.attr in self.apart and _root(node.value) in known:
-                        yield node.attr, node.lineno
-                elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
-                    wanted = node.args[1] if len(node.args) > 1 else None
-                    name = wanted.value if isinstance(wanted, ast.Constant) else ""
-                    if _root(node.args[0]) in known and (not name or name in self.apart):
-                        yield str(name), node.lineno
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, _STORES):
+                    if node.attr in self.apart and known.given(node.value):
+                        yield node.attr, node.lineno, False
+                elif isinstance(node, ast.Call):
+                    yield from self._called(node, known)
+                elif isinstance(node, ast.Subscript) and isinstance(node.ctx, _STORES):
+                    if isinstance(node.value, ast.Attribute) and node.value.attr == "__globals__":
+                        yield from self._named(node.slice, node.lineno, every=True)
+
+    def _called(self, node: ast.Call, known: _Known) -> Iterator[Set]:
+        """List the names that a call may set on what a function is given."""
+        for value in node.args:  # for somebody who calls it
+            if isinstance(value, ast.Name) and value.id in _SETTING:
+                yield "", node.lineno, False
+        if getattr(node.func, "id", "") in _SETTING and len(node.args) > 1:
+            if known.given(node.args[0]):
+                every = isinstance(node.args[0], ast.Subscript)
+                yield from self._named(node.args[1], node.lineno, every=every)
+        elif getattr(node.func, "attr", "") in ("update", "__setitem__", "setdefault"):
+            owner = getattr(node.func, "value", node)
+            if isinstance(owner, ast.Attribute) and owner.attr == "__globals__":
+                yield "", node.lineno, True
+
+    def _named(self, node: ast.AST, line: int, *, every: bool) -> Iterator[Set]:
+        """Give the name that a text says, an empty one if that is not known."""
+        name = node.value if isinstance(node, ast.Constant) else ""
+        if not name or name in self.apart:
+            yield str(name), line, every
+
+
+class _Known:
+    """Tells of an object whether a function got it from elsewhere."""
+
+    def __init__(self, names: frozenset[str], own: frozenset[str]) -> None:
+        self._names = names
+        self._own = own
+
+    def given(self, node: ast.AST) -> bool:
+        """Tell whether it may be a module: not the object whose method this is."""
+        root = _root(node)
+        if root in self._own:
+            return not isinstance(node, ast.Name)
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+            value = node.value
+            if getattr(value, "attr", getattr(value, "id", "")) == "modules":
+                return True
+        return root in self._names
 
 
 def _functions(tree: ast.AST) -> Iterator[tuple[ast.AST, frozenset[str]]]:

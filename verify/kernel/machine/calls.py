@@ -508,12 +508,18 @@ class Calls(Objects):
                     if isinstance(one, Constant):
                         self.write(owner.module, str(one.value), value)
             elif given:
-                self.open("handed on", owner.module.name)
+                self._sets_any(owner.module)
             for one_name, value in named.items():
                 self.write(owner.module, one_name, value)
             return NONE
         self.open("lists", owner.module.name)
         return Unknown(("names", name, self._names_there(owner.module)))
+
+    def _sets_any(self, module: Module) -> None:
+        """Note that names of a module are set by what nobody can tell."""
+        self.open("handed on", module.name)
+        for name in module.names:
+            self.note_write(module, name)
 
     def _names_there(self, module: Module) -> Key:
         """Give the names of a module that somebody lists; for a body that is read, it is open.
@@ -654,9 +660,7 @@ class Calls(Objects):
     def call_outside(self, name: str, given: list[Value], named: Named) -> Value:
         """Call something outside, by the lists."""
         self.ask_call(name, given, named)
-        for value in map(self.pick, given if name in effects.EVALUATING else ()):
-            if isinstance(value, ModuleValue):
-                self.open(ANNOTATIONS, value.module.name)
+        self._asks_modules(name, given)
         found = self._understood(name, given, named)
         if found is not None:
             return found
@@ -679,6 +683,18 @@ class Calls(Objects):
                 self.observe_object(value)
             return self._product(name, given, named)
         return self.act("call", name, given, named)
+
+    def _asks_modules(self, name: str, given: list[Value]) -> None:
+        """Note what a call reads of modules that it is handed, or may set there."""
+        values = [*map(self.pick, given)]
+        if name in ("types.FunctionType", "types.LambdaType"):
+            for value in values[1:2]:
+                if isinstance(value, Names):
+                    self._sets_any(value.module)
+        elif name in effects.EVALUATING:
+            for value in values:
+                if isinstance(value, ModuleValue):
+                    self.open(ANNOTATIONS, value.module.name)
 
     def _understood(self, name: str, given: list[Value], named: Named) -> Value | None:
         """Do a call that the machine knows, if it is one."""

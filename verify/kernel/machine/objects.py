@@ -287,6 +287,7 @@ class Objects(Frames):
             module = owner.module
             where = self.homes.get(home(module, name), ("written", name))
             self.remove(module.names, name)
+            self.note_write(module, name)
             self.event("delete", where)
             self.changes[where].add(self.site)
         else:

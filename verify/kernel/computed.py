@@ -17,6 +17,8 @@ from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
 
 _IMPORTING = words("import_module __import__ find_spec locate resolve_name import_string")
+_FINDERS = words("find_spec find_loader find_module get_loader")
+_SEEKING = re.compile(rb"\b(?:find_spec|find_loader|find_module|get_loader)\b")
 MOST_DEPTH = 8  # of a text that is put together
 
 
@@ -54,6 +56,26 @@ def replaced(both: Both) -> None:
                         if isinstance(name, ast.Constant) and name.value in left:
                             why = "something is put in its place, and code that uses it has left"
                             both.found.say(OPEN, str(name.value), why, Place(path, call.lineno))
+
+
+def sought(both: Both) -> None:
+    """Report who asks whether there is a module that came or left."""
+    ours, theirs = both.base.named.keys(), both.target.named.keys()
+    apart = set(ours ^ theirs)
+    for path, data in sorted(both.target.files.items()) if apart else ():
+        if not path.endswith(".py") or _SEEKING.search(data) is None:
+            continue
+        try:
+            flow = Flow(both.target.source(path))
+        except OpaqueError:
+            continue
+        for call, within in flow.calls:
+            if last(call.func) in _FINDERS and call.args:
+                wanted = Pattern(both.target, path).of(call.args[0], within)
+                if wanted in apart:
+                    now = "gone" if wanted in ours else "there now"
+                    why = f"it is asked for here, and it is {now}"
+                    both.found.say(OPEN, wanted, why, Place(path, call.lineno))
 
 
 def _is_loaded(node: ast.AST) -> bool:

@@ -101,6 +101,7 @@ class Judge:
         lost = strings.lost(self.both)
         computed.evaluated(self.both, lost)
         computed.replaced(self.both)
+        computed.sought(self.both)
         self._values(lost)
         for tree in (self.both.base, self.both.target):
             machine = self.runs.machine(tree)

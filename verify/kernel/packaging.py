@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatch
 
 from verify.kernel.both import Both
 from verify.kernel.flow import Flow
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.tree import Tree
-from verify.kernel.verdict import BREAKS, Place
+from verify.kernel.verdict import BREAKS, OPEN, Place
+from verify.kernel.words import raw
 
 _LISTS = ("meson.build", "BUILD", "BUILD.bazel", "TARGETS", "BUCK", "CMakeLists.txt")
+_IMAGES = ("Dockerfile", "Containerfile")
+_COPIES = re.compile(r"^\s*(?:COPY|ADD)\s+(.*)$", re.M)
 _TEXT = re.compile(r"""['"]([^'"\n]*)['"]""")
 _GLOBS = re.compile(r"glob\w*\s*\(|GLOB")
 Takes = Callable[[str], bool]  # whether a file is installed, by its path
@@ -42,6 +45,7 @@ def check(both: Both, new: list[str]) -> None:
                 both.found.say(BREAKS, both.target.name(path), why, Place(where, line))
     for path in files:
         _listed(both, path, origins[path])
+    _handed(both, origins)
 
 
 def _rules(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
@@ -239,7 +243,7 @@ def _listed(both: Both, path: str, origins: set[str]) -> None:
     """Look for a list of sources that has the files beside a new one, or those it comes from."""
     folder = path.rpartition("/")[0]
     while True:
-        for name in _LISTS:
+        for name in (*_LISTS, *_IMAGES):
             where = f"{folder}/{name}" if folder else name
             if where in both.target.files:
                 _missed(both, path, origins, where, folder)
@@ -248,8 +252,36 @@ def _listed(both: Both, path: str, origins: set[str]) -> None:
         folder = folder.rpartition("/")[0]
 
 
+def _handed(both: Both, origins: Mapping[str, set[str]]) -> None:
+    """Look for lists of files in code that have what code came from, and not the new file."""
+    names = {raw(one.rpartition("/")[2]) for ones in origins.values() for one in ones}
+    for where, data in sorted(both.target.files.items()) if names else ():
+        if not where.endswith(".py") or not any(name in data for name in names):
+            continue
+        try:
+            tree = both.target.source(where).tree
+        except OpaqueError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+                listed = [e.value for e in node.elts if isinstance(e, ast.Constant)]
+                texts = {str(one) for one in listed if str(one).endswith(".py")}
+                if not texts or len(texts) != len(node.elts):
+                    continue
+                for path, ones in origins.items():
+                    if texts & ones and path not in texts:
+                        why = "a list of files has those that its code came from, and not this one"
+                        both.found.say(OPEN, path, why, Place(where, node.lineno))
+
+
 def _missed(both: Both, path: str, origins: set[str], where: str, folder: str) -> None:
     text = both.target.text(where)
+    if where.endswith(_IMAGES):  # one that copies a folder, or a pattern, copies all that is there
+        copied = [match[1] for match in _COPIES.finditer(text)]
+        words = [word for line in copied for word in line.split()[:-1] if word[:2] != "--"]
+        if any("*" in word or not word.endswith(".py") for word in words):
+            return
+        text = "\n".join(copied)
     if ".py" not in text or (_GLOBS.search(text) and "*.py" in text):
         return
     said = {match[1].lstrip(":"): match.start() for match in _TEXT.finditer(text)}

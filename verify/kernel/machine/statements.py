@@ -574,6 +574,7 @@ class Machine(Expressions):
         if self.lists_subclasses and self._listed_below(made):
             self.sees["subclasses",].add(self.site)
             self.changes["subclasses",].add("whoever lists them")
+            self.event("class", made.name, "listed")  # in the order in which they are made
         for held in [*map(self.pick, made.attributes.values())]:
             if isinstance(held, Instance) and self.in_class(held.of, "__set_name__") is not None:
                 self.event("names", key(held), made.name)

@@ -262,8 +262,10 @@ def _handed(both: Both, origins: Mapping[str, set[str]]) -> None:
             tree = both.target.source(where).tree
         except OpaqueError:
             continue
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        every = [*ast.walk(tree)]
+        compared = {c for node in every if isinstance(node, ast.Compare) for c in node.comparators}
+        for node in every:
+            if isinstance(node, (ast.List, ast.Tuple)) and node not in compared:
                 listed = [e.value for e in node.elts if isinstance(e, ast.Constant)]
                 texts = {str(one) for one in listed if str(one).endswith(".py")}
                 if not texts or len(texts) != len(node.elts):

@@ -31,7 +31,7 @@ _BY_NAME = words(
 _OF_LOGGERS = re.compile(
     rb"[lL]ogg|LOGG|caplog|assertLogs|assertNoLogs|record_tuples|dictConfig|\blog\b"
 )
-_SETTINGS = re.compile(rb"\bloggers?\b|\bqualname\b|\blog[-_]disable\b")
+_SETTINGS = re.compile(rb"\bloggers\b|\bqualname\b|\blog[-_]disable\b")
 _PROSE = (".md", ".rst", ".html", ".ipynb", ".pyi", ".py")
 _FILTERS = words("filterwarnings warn_explicit")
 _SPEC = re.compile(rb"\b(?:error|ignore|default|always|all|module|once):[^:\n]*:[^:\n]*:([\w.]+)")

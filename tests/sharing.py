@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import pytest
 
 from verify.release.transform import split_release
 from verify.report.report import Report
+
+UV = "uv==0.13.9"
 
 
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
@@ -30,6 +34,17 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None
             make(folder)
             (folder / "complete").touch()
     return folder
+
+
+def installed_uv(factory: pytest.TempPathFactory) -> str:
+    """Install uv by its name in the index, and name the command."""
+
+    def make(folder: Path) -> None:
+        pip = [sys.executable, "-I", "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
+        options = ["--disable-pip-version-check", "--target", str(folder)]
+        subprocess.run([*pip, *options, UV], check=True)
+
+    return str(once(factory, "uv", make) / "bin" / "uv")
 
 
 def split_once(factory: pytest.TempPathFactory) -> tuple[Report, Path]:

@@ -70,8 +70,9 @@ _QUIET = {
     "GIT_COMMITTER_EMAIL": "tests@repot.invalid",
 }
 
-# Machines are shared and slow at times: no deadline. CI repeats itself; elsewhere chance explores.
-settings.register_profile("local", deadline=None)
+# Machines are shared and slow at times: no deadline. CI repeats itself; elsewhere chance explores,
+# with a third of the examples (`tests.effort` has those of tests that name their number).
+settings.register_profile("local", deadline=None, max_examples=33)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from typing import Any
 
+from tests.effort import FULL
 from verify.chain.cache import VerdictCache
 from verify.chain.links import PROVED, Judgement
 from verify.kernel.verdict import CERTIFIED, RESIDUAL
@@ -36,8 +36,7 @@ class Recorded(VerdictCache):
     """
 
     def __init__(self) -> None:
-        full = os.environ.get("CI") or os.environ.get("REPOT_FULL") == "1"
-        self.known = {} if full else {path: _STEPS[path] for path in _STEPS if path not in _DRAWN}
+        self.known = {} if FULL else {path: _STEPS[path] for path in _STEPS if path not in _DRAWN}
         self.judged: dict[str, tuple[int | str, ...]] = {}
 
     def get(self, key: str) -> dict[str, Any] | None:

@@ -82,6 +82,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in (*_GIT_PLACES, "NO_COLOR", "FORCE_COLOR", "REPOT_TRACEBACK"):
         os.environ.pop(name, None)
     os.environ.update(_QUIET)
+    # What pip installs for one test is imported once, and not the whole of it.
+    os.environ["PIP_COMPILE"] = "0"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

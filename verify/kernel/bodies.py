@@ -43,6 +43,7 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
+from verify.kernel.nodes import children, walk
 from verify.kernel.source import DEFINITIONS, IMPORTS, dotted, imports_only, last, stored
 from verify.kernel.words import words
 
@@ -154,7 +155,7 @@ def _collect_text(node: ast.Constant, hidden: frozenset[str], found: list[Refere
         inner = ast.parse(str(node.value), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    for part in ast.walk(inner):
+    for part in walk(inner):
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             part.value = 0  # the text of a `Literal`, or an annotation within: read no further
     ast.copy_location(inner, node)
@@ -213,7 +214,7 @@ def imported(node: ast.AST) -> frozenset[str]:
             continue
         other |= own_names(at)
         if not isinstance(at, (*DEFINITIONS, *INNER)):
-            todo.extend(ast.iter_child_nodes(at))
+            todo.extend(children(at))
     return frozenset(bound - other)
 
 
@@ -228,7 +229,7 @@ def own_imports(node: ast.AST) -> tuple[ast.stmt, ...]:
         if isinstance(at, ast.stmt) and imports_only(at):
             found.append(at)
         elif not isinstance(at, (*DEFINITIONS, *INNER)):
-            todo.extend(reversed([*ast.iter_child_nodes(at)]))
+            todo.extend(reversed([*children(at)]))
     return tuple(found)
 
 
@@ -236,7 +237,7 @@ def _targets(node: ast.AST) -> frozenset[str]:
     return frozenset(
         name.id
         for part in getattr(node, "generators", ())
-        for name in ast.walk(part.target)
+        for name in walk(part.target)
         if isinstance(name, ast.Name)
     )
 
@@ -246,7 +247,7 @@ Resolved = list[tuple[Reference, Hashable]]
 
 def _spelled(statement: ast.stmt, scope: Scope) -> None:
     """Bind what an import that fails would bring, by how it is spelled."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, IMPORTS):
             source = f"{node.level}{node.module}" if isinstance(node, ast.ImportFrom) else ""
             for alias in node.names:
@@ -264,7 +265,7 @@ _REACHING = words(
 @lru_cache(maxsize=1 << 15)
 def asks_loaded(node: ast.AST) -> frozenset[str]:
     """Give the texts of a body that asks which modules are loaded."""
-    parts = [*ast.walk(node)]
+    parts = [*walk(node)]
     if not any("modules" in (getattr(p, "attr", ""), getattr(p, "id", "")) for p in parts):
         return frozenset()
     texts = (p.value for p in parts if isinstance(p, ast.Constant))
@@ -278,7 +279,7 @@ def reaches(node: ast.AST) -> bool:
         isinstance(inner, (*IMPORTS, ast.Global))
         or getattr(inner, "id", "") in _REACHING
         or getattr(inner, "attr", "") in _REACHING
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
 
 
@@ -286,7 +287,7 @@ def reaches(node: ast.AST) -> bool:
 def global_names(node: ast.AST) -> frozenset[str]:
     """Give the names that a body declares to be its module's, and so may bind."""
     return frozenset(
-        name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names
+        name for inner in walk(node) if isinstance(inner, ast.Global) for name in inner.names
     )
 
 
@@ -299,7 +300,7 @@ _COMPUTED = ("builtins.property", "functools.cached_property")
 def sets(node: ast.AST) -> bool:
     """Tell whether a body sets attributes of what is not its own."""
     own = binds(node).locals
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Attribute) and not isinstance(inner.ctx, ast.Load):
             chain = dotted(inner)
             if chain is None or chain[0].id not in own:
@@ -323,7 +324,7 @@ def gives(node: ast.AST) -> bool:
     """Tell whether a body may get a module by a lookup."""
     return any(
         getattr(inner, "id", "") in _GIVING or getattr(inner, "attr", "") in _GIVING
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
 
 
@@ -649,9 +650,9 @@ def _unbound(means: Hashable) -> bool:
 
 def _global_imports(tree: ast.AST) -> Mapping[str, list[ast.stmt]]:
     found: dict[str, list[ast.stmt]] = defaultdict(list)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         wanted = global_names(node) if isinstance(node, DEFINITIONS) else frozenset()
-        for inner in ast.walk(node) if wanted else ():
+        for inner in walk(node) if wanted else ():
             if isinstance(inner, IMPORTS):
                 for name in wanted.intersection(stored(inner)):
                     found[name].append(inner)

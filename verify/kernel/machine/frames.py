@@ -18,6 +18,7 @@ from verify.kernel.machine.values import (
     Unknown,
     Value,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.tree import Tree
 from verify.kernel.words import words
 
@@ -107,7 +108,7 @@ def _function_of(told: Hashable) -> Hashable:
 def asks(node: ast.AST) -> frozenset[str]:
     """Give the words of a body by which it may ask where something stands."""
     found = set()
-    for inner in ast.walk(node):
+    for inner in walk(node):
         for name in ("id", "attr", "arg", "value"):
             word = getattr(inner, name, None)
             if isinstance(word, str) and word in _ASKING:

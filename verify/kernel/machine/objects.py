@@ -28,6 +28,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.words import words
 
 MOST_BASES = 30  # of one class, one above the other
@@ -295,7 +296,7 @@ class Objects(Frames):
 def assigned(node: ast.ClassDef) -> frozenset[str]:
     """Give the attributes that the code of a class sets on something, or declares."""
     found: set[str] = set()
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
             found.add(inner.attr)
         elif isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):

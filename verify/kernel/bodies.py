@@ -16,6 +16,7 @@ from functools import lru_cache, partial
 
 from verify.kernel import doctests
 from verify.kernel.effects import PATCHING
+from verify.kernel.held import Held
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.frames import asks
@@ -25,23 +26,18 @@ from verify.kernel.machine.state import MOST_STEPS, Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
 from verify.kernel.machine.units import Event
 from verify.kernel.machine.values import (
-    MOST_PARTS,
     UNBOUND,
-    Choice,
     Class,
-    Collection,
     Constant,
     Function,
     Instance,
     Module,
     ModuleValue,
     Outside,
-    Product,
     Scope,
     Unknown,
     Value,
     key,
-    leaves,
 )
 from verify.kernel.nodes import children, walk
 from verify.kernel.source import DEFINITIONS, IMPORTS, dotted, imports_only, last, stored
@@ -293,8 +289,6 @@ def global_names(node: ast.AST) -> frozenset[str]:
 
 _SETTING = ("builtins.setattr", "builtins.delattr")
 
-_COMPUTED = ("builtins.property", "functools.cached_property")
-
 
 @lru_cache(maxsize=1 << 15)
 def sets(node: ast.AST) -> bool:
@@ -308,96 +302,19 @@ def sets(node: ast.AST) -> bool:
     return False
 
 
-# Values through which no module of the tree can be reached.
-_WITHOUT_MODULES = (Outside, Constant, Class, Unknown)
-MOST_HELD = 50  # of a collection that is looked through for modules
-MOST_DEPTH = 4  # of collections in it
-# Names by which a function may give a module that it does not name.
-_GIVING = words(
-    """import_module __import__ globals locals vars exec eval reload modules getattr locate __dict__
-    resolve_name import_string"""
-)
-
-
-@lru_cache(maxsize=1 << 15)
-def gives(node: ast.AST) -> bool:
-    """Tell whether a body may get a module by a lookup."""
-    return any(
-        getattr(inner, "id", "") in _GIVING or getattr(inner, "attr", "") in _GIVING
-        for inner in walk(node)
-    )
-
-
-def _names_modules(arguments: Hashable) -> bool:
-    """Tell whether a module was among the arguments of a call, or may have been."""
-    todo = [arguments]
-    for seen, part in enumerate(todo):
-        if not isinstance(part, tuple):
-            continue
-        if part[:1] in (("module",), ("deep",), ("many",)) or seen > MOST_PARTS:
-            return True
-        todo.extend(part)
-    return False
-
-
 class Bodies:
     """Reads the bodies of one side."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._met: list[Value] = []  # what was resolved last leads to
-        self._through: dict[Function | Class, bool] = {}
+        self.held = Held(machine, self.met)
         self._later: dict[str, Mapping[str, list[ast.stmt]]] = {}
 
-    def goes_through_modules(self, made: Function | Class, owner: Class | None) -> bool:
-        """Tell whether a body uses modules of the tree as values, so that it has to be run.
-
-        So has one that asks where something stands, or calls a function that does.
-        """
-        if self._leads_to_modules(made):
-            return True
-        if owner is None:
-            return False
-        held = owner.attributes.values()
-        if any(isinstance(value, ModuleValue) for value in held):
-            return True
-        start = self.machine.in_class(owner, "__init__")
-        given = [v.wraps for v in held if isinstance(v, Product) and v.maker in _COMPUTED]
-        return any(  # what its object has
-            isinstance(inner, Function) and inner is not made and self._leads_to_modules(inner)
-            for inner in (start, *given)
-        )
-
-    def _leads_to_modules(self, made: Function | Class) -> bool:
-        """Tell whether a body, or a function that it names, gets hold of a module."""
-        if made not in self._through:
-            self._through[made] = False  # in a circle: what the others say
-            self.resolve(made, set())
-            met = self._met
-            asking = gives(made.node) or bool(asks(made.node))
-            self._through[made] = asking or any(map(self._holds, met))
-        return self._through[made]
-
-    def _holds(self, value: Value, depth: int = 0) -> bool:
-        """Tell whether a module can be reached through a value."""
-        if isinstance(value, Function):
-            return self._leads_to_modules(value)
-        if isinstance(value, _WITHOUT_MODULES):
-            return False
-        if depth >= MOST_DEPTH or isinstance(value, ModuleValue):
-            return True
-        inner: list[Value] = []
-        if isinstance(value, Collection):
-            inner = [*value.items, *value.names]
-        elif isinstance(value, Instance):
-            inner = [*value.attributes.values()]
-        elif isinstance(value, Choice):
-            inner = leaves(value)
-        elif isinstance(value, Product) and not _names_modules(value.arguments):
-            inner = [*value.attributes.values(), *([value.wraps] if value.wraps else ())]
-        elif value is not UNBOUND:
-            return True
-        return len(inner) > MOST_HELD or any(self._holds(one, depth + 1) for one in inner)
+    def met(self, made: Function | Class) -> list[Value]:
+        """List what the references in a body lead to."""
+        self.resolve(made, set())
+        return self._met
 
     def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""

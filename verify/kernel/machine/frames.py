@@ -22,11 +22,11 @@ from verify.kernel.nodes import walk
 from verify.kernel.tree import Tree
 from verify.kernel.words import words
 
-_SOURCES = words(
+SOURCES = words(
     """inspect.getsource inspect.getsourcefile inspect.getsourcelines inspect.getfile
     inspect.getabsfile inspect.getmodule inspect.findsource inspect.getmodulename"""
 )
-_FRAMES = words(
+FRAMES = words(
     """sys._getframe sys._getframemodulename inspect.stack inspect.currentframe
     traceback.extract_stack inspect.getouterframes"""
 )
@@ -62,9 +62,9 @@ class Frames(Imports):
 
     def ask_call(self, name: str, given: Sequence[Value], named: dict[str, Value]) -> None:
         """Note that something outside is called that looks where its argument or caller stands."""
-        if name in _SOURCES and given:
+        if name in SOURCES and given:
             self._ask_of(f"its source or file (`{name}`)", self.pick(given[0]))
-        elif name in _FRAMES:
+        elif name in FRAMES:
             for function in self.stack[:-1]:
                 self._ask_where(f"the frame of its caller (`{name}`)", function.name)
             self._ask_where(f"the frame of its caller (`{name}`)", self.site)

@@ -121,7 +121,7 @@ class Loads(State):
         """Note that a change reaches what the module that is loading has not made."""
         if id(space) in self._common:
             if space is self.modules and name not in self.frame.names:
-                self.stain()
+                self._installed(name)
             if space is self.replaced:
                 self.frame.replaced.append(name)
             return
@@ -136,6 +136,19 @@ class Loads(State):
             self.stain()
         elif frame is not self.frame:
             self.frame.low = min(self.frame.low, frame.number)
+
+    def _installed(self, name: str) -> None:
+        """Note that a module puts another one into `sys.modules`, as if that loaded within it.
+
+        One that is there already, or that lies in a package of the tree, is not its own.
+        """
+        inside = "." in name and self.tree.find(name.partition(".")[0], self.folders) is not None
+        if inside or name in self._frame_of or self.modules.unit(name) is not None:
+            self.stain()
+            return
+        self._frame_of[name] = self.frame
+        self._loading |= self.bit(name)
+        self.frame.names.append(name)
 
     def bit(self, name: str) -> int:
         """Give the bit that stands for a module's name."""

@@ -7,6 +7,7 @@ import io
 import tokenize
 
 from verify.kernel.both import Both
+from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.tree import Tree
@@ -129,7 +130,7 @@ def _needed(both: Both, at: At) -> bool:
         name.id in names
         for target, base in both.pairing.base_of.items()
         if target[0] == at[0] and target != at
-        for name in ast.walk(both.statement(both.target, target).node)
+        for name in walk(both.statement(both.target, target).node)
         if isinstance(name, ast.Name)
     )
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from verify.kernel.nodes import children
+
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 TRIES: tuple[type, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
@@ -150,7 +152,7 @@ def stored(node: ast.AST) -> Iterator[str]:
             if isinstance(at, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping)):
                 if isinstance(name, str):
                     yield name
-        todo.extend(ast.iter_child_nodes(at))
+        todo.extend(children(at))
 
 
 def dotted(node: ast.AST | None) -> tuple[ast.Name, tuple[str, ...]] | None:

@@ -20,7 +20,7 @@ from verify.kernel.bodies import (
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard, name_of
+from verify.kernel.entries import Arrival, Entry, arrivals, entries, name_of
 from verify.kernel.explain import Edits
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
@@ -33,6 +33,7 @@ from verify.kernel.needs import rows
 from verify.kernel.observed import Observed
 from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, Run, Runs
+from verify.kernel.source import is_main_guard
 from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains, does, instead
 from verify.kernel.tree import search_path
@@ -112,6 +113,9 @@ class Judge:
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
+        if entry.by_name:
+            why = "they are run by `python -m`, or where their packages are installed"
+            self.both.found.say(ASSUMED, "scripts", why, Place(entry.target, 1))
         done = Comparison(self.both, entry, one, two, self.gains).run()
         self.observed.entry(str(entry), one, two, done=done)
         self._read(one, two)

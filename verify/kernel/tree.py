@@ -360,15 +360,29 @@ def through_packages(
 
 def installed(tree: Tree, path: str) -> bool:
     """Tell whether a script uses packages of the tree that do not lie beside it."""
-    text = tree.text(path) if path in tree.files else ""
     folder = path.rpartition("/")[0]
-    for match in _IMPORT.finditer(text):
+    return any(
+        not top or (tree.find(top, ["", "src"]) and not tree.find(top, [folder]))
+        for top in _tops(tree, path)
+    )
+
+
+def needs_beside(tree: Tree, path: str) -> bool:
+    """Tell whether a script uses modules that are found only from the folder that it lies in."""
+    folders = search_path(tree, path, script=False)
+    folder = path.rpartition("/")[0]
+    return any(
+        top and tree.find(top, [folder]) and not tree.find(top, folders)
+        for top in _tops(tree, path)
+    )
+
+
+def _tops(tree: Tree, path: str) -> Iterator[str]:
+    """Give the first part of each name that a file imports: nothing, of a relative one."""
+    for match in _IMPORT.finditer(tree.text(path) if path in tree.files else ""):
         source, _, modules = match.groups()
         for name in [source] if modules is None else _NAME.findall(modules):
-            top = name.partition(".")[0]  # nothing of a relative one
-            if not top or (tree.find(top, ["", "src"]) and not tree.find(top, [folder])):
-                return True
-    return False
+            yield name.partition(".")[0]
 
 
 def search_path(tree: Tree, path: str, *, script: bool) -> Sequence[str]:

@@ -27,7 +27,7 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
-from verify.kernel.source import OpaqueError
+from verify.kernel.source import OpaqueError, is_main_guard
 from verify.kernel.tree import Found, Tree
 
 Sites = Callable[[str, int], Hashable]
@@ -194,7 +194,7 @@ class Imports(Loads):
         self.put(self.ran, said, site)
         events = len(self.trace)
         try:
-            if module.kind == "script" and is_main(node):
+            if module.kind == "script" and is_main_guard(node):
                 main()
             else:
                 self.paths(once)
@@ -471,14 +471,3 @@ class Imports(Loads):
 def home(module: Module, name: str) -> str:
     """Name a module's binding."""
     return f"{module.name}:{name}"
-
-
-def is_main(node: ast.stmt) -> bool:
-    """Tell whether a statement is what a script does when it is what starts."""
-    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
-        return False
-    sides = [node.test.left, *node.test.comparators]
-    names = [side.id for side in sides if isinstance(side, ast.Name)]
-    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
-    equal = [type(op) for op in node.test.ops] == [ast.Eq]
-    return equal and names == ["__name__"] and texts == ["__main__"]

@@ -38,6 +38,7 @@ from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains, does, instead
 from verify.kernel.tree import search_path
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
+from verify.kernel.worlds import Worlds
 from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
@@ -70,6 +71,7 @@ class Judge:
         self.observed = Observed(both)
         self.edits = Edits(both, renames)
         self.standing = Standing(both)
+        self.worlds = Worlds(both)
         self._probes: set[tuple[Made, int]] = set()
         self._readers: dict[str, Bodies] = {}
         self._links = Links(both)
@@ -83,6 +85,7 @@ class Judge:
     def run(self) -> None:
         """Judge all entries."""
         self.runs.near = near(self.both)
+        self.worlds.near = self.runs.near
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
@@ -110,16 +113,25 @@ class Judge:
         self.observed.report()
         self.edits.report()
         self.standing.report()
+        self.worlds.report()
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
         if entry.by_name:
             why = "they are run by `python -m`, or where their packages are installed"
             self.both.found.say(ASSUMED, "scripts", why, Place(entry.target, 1))
-        done = Comparison(self.both, entry, one, two, self.gains).run()
+        done = self._compared(entry, one, two, self.gains)
         self.observed.entry(str(entry), one, two, done=done)
         self._read(one, two)
         self.runs.end(two, one)
+
+    def _compared(self, entry: Entry, one: Run, two: Run, gains: Gains) -> bool:
+        """Compare two runs, and note what they need. Tells whether the base's got to its end."""
+        comparison = Comparison(self.both, entry, one, two, gains)
+        done = comparison.run()
+        if comparison.compared:
+            self.worlds.entry(entry, one, two)
+        return done
 
     def _point(self, point: strings.Point) -> None:
         """Start what an entry point names, where it names another module than before."""
@@ -136,7 +148,7 @@ class Judge:
             return
         entry = Entry(ours, theirs, base.name(ours), target.name(theirs))
         one, two = self.runs.pair(entry)
-        Comparison(self.both, entry, one, two, Gains(self.gains.renames)).run()
+        self._compared(entry, one, two, Gains(self.gains.renames))
         found = [
             module.names.get(name[1]) if isinstance(module, Module) else None
             for module, name in (

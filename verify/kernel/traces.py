@@ -23,6 +23,7 @@ READ_BY_TOOLS = words(
 )
 
 
+_SOME = "an outside call gives what it may"
 # Values that are the tree's own, or plain.
 _OF_THE_TREE = words(
     """function class definition object instance module own str bytes int float complex bool
@@ -60,6 +61,7 @@ class Comparison:
         self.entry = entry
         self.one, self.two = one, two
         self.gains = gains
+        self.compared = False  # whether both runs could be
 
     def run(self) -> bool:
         """Compare all there is. Tells whether the base's run has got to its end."""
@@ -68,6 +70,7 @@ class Comparison:
         if LIMIT in (self.one.ended, self.two.ended):
             self._say(OPEN, "it takes too many steps to be followed")
             return False
+        self.compared = True
         self._ends()
         self._deaths()
         self._events()
@@ -98,17 +101,18 @@ class Comparison:
             self._say(OPEN, why, _at(self.one.at))
 
     def _deaths(self) -> None:
+        """Compare on which paths a run ends early; what is not installed, `Worlds` compares."""
         known = {_death(death) for death in self.one.deaths}
         worlds = [death.answers for death in self.one.deaths]
         for death in self.two.deaths:
             covered = any(world <= death.answers for world in worlds)
-            if _death(death) not in known and not covered:
-                why = f"where {_told(death)}, importing it now raises {death.error}"
+            if _death(death) not in known and not covered and not death.outside:
+                why = f"where {_SOME}, importing it now raises {death.error}"
                 self._say(BREAKS, why, Place(death.path, death.line))
         now = {_death(death) for death in self.two.deaths}
         for death in self.one.deaths:
             if _death(death) not in now and not death.outside:
-                why = f"where {_told(death)}, importing it no longer raises {death.error}"
+                why = f"where {_SOME}, importing it no longer raises {death.error}"
                 self._say(BREAKS, why, Place(death.path, death.line, BASE))
 
     def _events(self) -> None:
@@ -227,12 +231,6 @@ class Comparison:
 
 def _death(death: Death) -> tuple[Hashable, ...]:
     return death.answers, death.error, death.about, death.outside
-
-
-def _told(death: Death) -> str:
-    if death.outside:
-        return f"{death.outside} is not installed"
-    return "an outside call gives what it may"
 
 
 def _acting(trace: Iterable[Event]) -> list[Event]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from verify.kernel.both import Both
 from verify.kernel.conserve import exported, symbol
-from verify.kernel.effects import PATCHING
+from verify.kernel.effects import PATCHING, targeted
 from verify.kernel.machine import Machine
 from verify.kernel.machine.values import Made
 from verify.kernel.needs import file_of, rows
@@ -225,7 +225,7 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
 def _patches(node: ast.stmt, text: ast.AST) -> bool:
     """Tell whether a text is the target of a patch."""
     for call in ast.walk(node):
-        if isinstance(call, ast.Call) and call.args and call.args[0] is text:
+        if isinstance(call, ast.Call) and targeted(call) is text:
             func = call.func
             last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
             if last in PATCHING:

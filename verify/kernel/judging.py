@@ -382,6 +382,8 @@ class Judge:
         for (one, means), (two, now) in zip(first, second, strict=False):
             if means == now:
                 self.edits.same(name, one.parts, two.parts)
+                if one.asked and two.asked:
+                    self.edits.same(name, one.parts[:-1], two.parts[:-1])
                 self._standing(name, title, now, two, path)
                 continue
             read = self.evaluated or _READ_BY_DATACLASS & {*one.parts, *two.parts}

@@ -474,7 +474,7 @@ class Expressions(Patches):
                     named[str(literal(one))] = two
             else:
                 named["**"] = self.operate("unpack", value)
-        if given:
+        if given or "target" in named:
             given = self.patch(self.pick(function), given, named)
         return self.call(function, given, named)
 

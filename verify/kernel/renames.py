@@ -25,6 +25,16 @@ class Renames:
         """Tell whether a text became another one by the new names of what moved, and no more."""
         return before == after or _NAMED.sub(self._renamed, before) == after
 
+    def follow_partly(self, before: str, after: str) -> bool:
+        """Tell the same where some of the old names may stay: of a text that only describes."""
+        pattern, end = "", 0
+        for match in _NAMED.finditer(before):
+            options = {match[0], self._renamed(match)}
+            pattern += re.escape(before[end : match.start()])
+            pattern += "(?:" + "|".join(map(re.escape, sorted(options))) + ")"
+            end = match.end()
+        return bool(re.fullmatch(pattern + re.escape(before[end:]), after))
+
     def _renamed(self, match: re.Match[str]) -> str:
         module, mark, name = match.groups()
         parts = [*module.split("."), name]

@@ -23,6 +23,7 @@ READ_BY_TOOLS = words(
 )
 
 
+_MOST_WORLDS = 16  # that are looked through to see whether they are all
 _SOME = "an outside call gives what it may"
 # Values that are the tree's own, or plain.
 _OF_THE_TREE = words(
@@ -103,15 +104,16 @@ class Comparison:
     def _deaths(self) -> None:
         """Compare on which paths a run ends early; what is not installed, `Worlds` compares."""
         known = {_death(death) for death in self.one.deaths}
-        worlds = [death.answers for death in self.one.deaths]
         for death in self.two.deaths:
-            covered = any(world <= death.answers for world in worlds)
+            covered = covers(self.one.deaths, death.answers)
             if _death(death) not in known and not covered and not death.outside:
                 why = f"where {_SOME}, importing it now raises {death.error}"
                 self._say(BREAKS, why, Place(death.path, death.line))
         now = {_death(death) for death in self.two.deaths}
         for death in self.one.deaths:
-            if _death(death) not in now and not death.outside:
+            alike = [two for two in self.two.deaths if _death(two)[1:] == _death(death)[1:]]
+            covered = covers(alike, death.answers)
+            if _death(death) not in now and not covered and not death.outside:
                 why = f"where {_SOME}, importing it no longer raises {death.error}"
                 self._say(BREAKS, why, Place(death.path, death.line, BASE))
 
@@ -227,6 +229,32 @@ class Comparison:
                 self.both.found.say(
                     BREAKS, f"{name}.{one}", f"it {now} Python or a tool reads it", Place(path, 1)
                 )
+
+
+def covers(deaths: Iterable[Death], answers: frozenset[tuple[Hashable, bool]]) -> bool:
+    """Tell whether a run ends early in every world that has these answers."""
+    known = dict(answers)
+    return _fill_all(
+        [
+            death.answers - answers
+            for death in deaths
+            if all(known.get(symbol, answer) == answer for symbol, answer in death.answers)
+        ]
+    )
+
+
+def _fill_all(worlds: list[frozenset[tuple[Hashable, bool]]]) -> bool:
+    """Tell whether some worlds are all that there are."""
+    if not all(worlds) or not worlds:
+        return bool(worlds)  # one of them asks nothing more, or there is none
+    asked = {symbol for world in worlds for symbol, _ in world}
+    if len(worlds) > _MOST_WORLDS or len(asked) > _MOST_WORLDS:
+        return False
+    symbol = min(asked, key=repr)
+    return all(
+        _fill_all([w - {(symbol, answer)} for w in worlds if (symbol, not answer) not in w])
+        for answer in (True, False)
+    )
 
 
 def _death(death: Death) -> tuple[Hashable, ...]:

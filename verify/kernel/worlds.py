@@ -22,6 +22,7 @@ from verify.kernel.machine.units import Death
 from verify.kernel.needs import rows
 from verify.kernel.runs import Run
 from verify.kernel.source import TRIES, OpaqueError, last
+from verify.kernel.traces import covers
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import ASSUMED, BREAKS, Place
 from verify.kernel.words import raw, words
@@ -42,12 +43,11 @@ class Worlds:
     def entry(self, entry: Entry, one: Run, two: Run) -> None:
         """Note what an entry needs on either side."""
         known = {_told(death) for death in one.deaths}
-        worlds = [death.answers for death in one.deaths]
         for death in one.deaths:
             if death.outside and len(death.answers) == 1 and not entry.script:
                 self._needed.setdefault(_top(death), set()).add(entry.path)
         for death in two.deaths:
-            covered = any(world <= death.answers for world in worlds)
+            covered = covers(one.deaths, death.answers)
             if death.outside and _told(death) not in known and not covered:
                 self._missing.setdefault(_top(death), {}).setdefault(entry, death)
 

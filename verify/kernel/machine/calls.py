@@ -169,8 +169,8 @@ class Calls(Objects):
     def act(self, what: str, of: Key, given: list[Value], named: Named) -> Value:
         """Do what nobody can see into: an event."""
         arguments = told(given, named)
-        for value in (*given, *named.values()):
-            self.handed(value)
+        for value in (*given, *named.values()) if of != "builtins.print" else ():
+            self.handed(value)  # of what is printed, nobody gets more than its text
         self.event(what, of, arguments)
         return Unknown((what, of, arguments))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from verify.kernel import effects
-from verify.kernel.effects import PATCHING
+from verify.kernel.effects import PATCHING, STANDARD
 from verify.kernel.machine.calls import MOST_ITEMS, literal, pattern
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Patches
@@ -105,7 +105,10 @@ class Expressions(Patches):
         if isinstance(value, Collection):
             self.observe_object(value)
             return bool(value.items)
-        if isinstance(value, (Function, Class, ModuleValue, Bound)):
+        module = (
+            isinstance(value, Outside) and value.name in STANDARD and value.name in self.outside
+        )
+        if module or isinstance(value, (Function, Class, ModuleValue, Bound)):
             return True
         if isinstance(value, Instance):
             for hook in ("__bool__", "__len__"):

@@ -131,13 +131,20 @@ def _needed(both: Both, at: At) -> bool:
     names = set(stored(both.statement(both.target, at).node))
     if names == {"pytestmark"}:
         return True  # what it does to whom is compared test by test
-    return any(
-        name.id in names
-        for target, base in both.pairing.base_of.items()
+    used: list[ast.AST] = [
+        both.statement(both.target, target).node
+        for target in both.pairing.base_of
         if target[0] == at[0] and target != at
-        for name in ast.walk(both.statement(both.target, target).node)
-        if isinstance(name, ast.Name)
-    )
+    ]
+    used += [
+        inner.test
+        for statement in both.target.source(at[0]).statements
+        if statement.imports_only
+        for inner in ast.walk(statement.node)
+        if isinstance(inner, ast.If)
+    ]
+    parts = (part for node in used for part in ast.walk(node))
+    return any(isinstance(part, ast.Name) and part.id in names for part in parts)
 
 
 def _spelled(both: Both) -> None:

@@ -139,10 +139,12 @@ _LOGGERS = ("logging.Logger", "logging.LoggerAdapter")
 # Built-in functions that give a value which nobody can change, if they are given none.
 _FIXED = words(
     """builtins.bool builtins.int builtins.float builtins.str builtins.len builtins.abs
-    builtins.round builtins.ord builtins.chr builtins.hex builtins.oct builtins.bin"""
+    builtins.round builtins.ord builtins.chr builtins.hex builtins.oct builtins.bin
+    builtins.frozenset builtins.tuple builtins.range builtins.bytes builtins.complex"""
 )
 # Operations on values that nobody can change: what they give can be given again.
 _OPERATIONS = words(
-    """item Add Sub Mult Div FloorDiv Mod BitOr BitAnd Not Invert USub Eq NotEq Lt LtE Gt GtE In
-    NotIn Is IsNot either text format method __file__ isinstance attribute alias"""
+    """item Add Sub Mult Div FloorDiv Mod Pow LShift RShift BitOr BitXor BitAnd Not Invert USub
+    Eq NotEq Lt LtE Gt GtE In NotIn Is IsNot either text format method __file__ isinstance
+    attribute alias"""
 )

@@ -7,6 +7,7 @@ import pytest
 from tests.verify.kernel.trees import Case, cases, explain, judge
 from verify.kernel import CERTIFIED
 
+MOST_ASSUMED = 2  # of an honest move
 ALL = {case.name: case for case in cases()}
 
 
@@ -19,6 +20,7 @@ def test_what_behaves_differently_is_not_certified(case: Case) -> None:
 def test_an_honest_move_is_certified(case: Case) -> None:
     found = judge(case.base, case.target)
     assert found.verdict == CERTIFIED, explain(found)
+    assert len(found.assumptions) <= MOST_ASSUMED, explain(found)
 
 
 @pytest.mark.parametrize("case", ALL.values(), ids=lambda c: c.name)

@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
 from functools import partial
+from types import FunctionType
 
 from verify.kernel import effects
 from verify.kernel.machine.frames import asks
@@ -611,7 +612,7 @@ class Calls(Objects):
             self.sees["outside", source].add(self.site)
             self.frame.reads |= {source}
             return Unknown((name, told(given, named), version))
-        if self._listed(name) and not any(map(self.acts, values)):
+        if effects.is_mark(name) or (self._listed(name) and not any(map(self.acts, values))):
             for value in values:
                 self.observe_object(value)
             return self._product(name, given, named)
@@ -988,11 +989,21 @@ def _is_of(value: Value, kinds: Value) -> bool | None:
     kind = getattr(builtins, kinds.name.removeprefix("builtins."), None)
     if not isinstance(kind, type):
         return None
-    if isinstance(value, Constant):
-        return isinstance(value.value, kind)
-    if isinstance(value, Collection):
-        return issubclass(_KINDS[value.kind], kind) if value.kind in _KINDS else None
+    known = _type_of(value)
+    if known is not None:
+        return issubclass(known, kind)
     return False if isinstance(value, ModuleValue) and kind in _KINDS.values() else None
+
+
+def _type_of(value: Value) -> type | None:
+    """Give the type of a value that is of one of Python's own."""
+    if isinstance(value, Constant):
+        return type(value.value)
+    if isinstance(value, Collection):
+        return _KINDS.get(value.kind)
+    if isinstance(value, Class):
+        return type  # or of one that is made from it
+    return FunctionType if isinstance(value, Function) else None
 
 
 def told(given: Sequence[Value], named: Named) -> Key:

@@ -259,7 +259,7 @@ class Objects(Frames):
         """Note that an object changes, unless the same statement made it."""
         self.touch(owner)
         made = made_by(owner)
-        if made[0] == self.site:
+        if self.site in (made[0], made[0][1] if isinstance(made[0], tuple) else ""):
             return
         if isinstance(owner, Collection) and self._fills(made[0]):
             self.event(FILL, identity(owner), *how)

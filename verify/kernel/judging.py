@@ -35,7 +35,7 @@ from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.source import is_main_guard
 from verify.kernel.standing import Standing
-from verify.kernel.traces import Comparison, Gains, does, instead
+from verify.kernel.traces import Comparison, Gains, covers, does, instead
 from verify.kernel.tree import search_path
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.worlds import Worlds
@@ -120,10 +120,24 @@ class Judge:
         if entry.by_name:
             why = "they are run by `python -m`, or where their packages are installed"
             self.both.found.say(ASSUMED, "scripts", why, Place(entry.target, 1))
-        done = self._compared(entry, one, two, self.gains)
-        self.observed.entry(str(entry), one, two, done=done)
-        self._read(one, two)
+        if not self._lost(entry, one, two):
+            done = self._compared(entry, one, two, self.gains)
+            self.observed.entry(str(entry), one, two, done=done)
+            self._read(one, two)
         self.runs.end(two, one)
+
+    def _lost(self, entry: Entry, one: Run, two: Run) -> bool:
+        """Report a script that finds a package of its own tree no longer: the rest follows."""
+        target = self.both.target
+        folders = search_path(target, entry.target, script=False) if entry.script else []
+        for death in two.deaths:
+            top = death.outside.partition(".")[0]
+            if top and target.find(top, folders) and not covers(one.deaths, death.answers):
+                why = f"run by its path it does not find {top}, which does not lie beside it"
+                place = Place(death.path, death.line)
+                self.both.found.say(BREAKS, str(entry), why, place)
+                return True
+        return False
 
     def _compared(self, entry: Entry, one: Run, two: Run, gains: Gains) -> bool:
         """Compare two runs, and note what they need. Tells whether the base's got to its end."""

@@ -72,9 +72,9 @@ class Comparison:
             self._say(OPEN, "it takes too many steps to be followed")
             return False
         self.compared = True
-        self._ends()
+        failed = self._ends()
         self._deaths()
-        self._events()
+        self._events(failed=failed)
         self._modules()
         return self.one.ended == DONE
 
@@ -89,7 +89,8 @@ class Comparison:
         self.gains.said.add(told)
         return not known
 
-    def _ends(self) -> None:
+    def _ends(self) -> bool:
+        """Compare how the runs end. Tells whether the target's fails where the base's did not."""
         one, two = self.one.failure, self.two.failure
         if two is not None and (one is None or (one.error, one.about) != (two.error, two.about)):
             about = two.about or two.outside
@@ -100,6 +101,7 @@ class Comparison:
             about = f"{one.error} ({one.about or one.outside})"
             why = f"importing it raises {about}, so what comes after is not compared"
             self._say(OPEN, why, _at(self.one.at))
+        return two is not None and one is None
 
     def _deaths(self) -> None:
         """Compare on which paths a run ends early; what is not installed, `Worlds` compares."""
@@ -117,13 +119,16 @@ class Comparison:
                 why = f"where {_SOME}, importing it no longer raises {death.error}"
                 self._say(BREAKS, why, Place(death.path, death.line, BASE))
 
-    def _events(self) -> None:
+    def _events(self, *, failed: bool) -> None:
+        """Compare what happens, in order. What a run that `failed` no longer does is no news."""
         one, two = self.one.trace, self.two.trace
         ours, theirs = _acting(one), _acting(two)
         for a, b in zip(ours, theirs, strict=False):
             if a.what != b.what and not self._installs(a, b):
                 self._differs(a, b)
                 return
+        if failed and len(ours) > len(theirs):
+            return
         if len(ours) != len(theirs):
             longer, side = (ours, BASE) if len(ours) > len(theirs) else (theirs, TARGET)
             event = longer[min(len(ours), len(theirs))]
@@ -205,6 +210,7 @@ class Comparison:
 
     def _names(self, name: str, module: Module, other: Module) -> None:
         path = other.path or module.path
+        title = self.both.name(path) if name == "__main__" else name
         lost = [n for n in module.names if n not in other.names]
         gained = [n for n in other.names if n not in module.names]
         self.gains.lost.setdefault(name, set()).update(lost)
@@ -218,7 +224,7 @@ class Comparison:
             if key(ours) != key(theirs):
                 self.both.found.say(
                     BREAKS,
-                    f"{name}.{one}",
+                    f"{title}.{one}",
                     "whoever reads it finds something else than before",
                     Place(path, 1),
                 )
@@ -227,7 +233,7 @@ class Comparison:
             if one != "__all__" or one in lost:
                 now = "is gone, and" if one in lost else "is new, and"
                 self.both.found.say(
-                    BREAKS, f"{name}.{one}", f"it {now} Python or a tool reads it", Place(path, 1)
+                    BREAKS, f"{title}.{one}", f"it {now} Python or a tool reads it", Place(path, 1)
                 )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from tests.verify.kernel.plain import MOST_ASSUMED, faults
 from tests.verify.kernel.trees import Case, cases, explain, judge
 from verify.kernel import CERTIFIED
 
-MOST_ASSUMED = 2  # of an honest move
 ALL = {case.name: case for case in cases()}
 
 
@@ -26,3 +28,10 @@ def test_an_honest_move_is_certified(case: Case) -> None:
 @pytest.mark.parametrize("case", ALL.values(), ids=lambda c: c.name)
 def test_a_tree_that_does_not_change_is_certified(case: Case) -> None:
     assert judge(case.base, case.base).findings == ()
+
+
+def test_the_runner_without_pytest_says_what_is_wrong() -> None:
+    honest = next(case for case in ALL.values() if case.certified)
+    assert [*faults(honest)] == []
+    [fault] = faults(replace(honest, certified=False))
+    assert fault.startswith(CERTIFIED)

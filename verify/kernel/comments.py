@@ -167,13 +167,14 @@ class Comments:
                 if not self._placed(twin, (path, comment)):
                     self._say(TEXT, comment, "stands elsewhere", path)
             come = rest
+        whole = self.both.relocated
         for path, comment in come:
-            left = [(c, q) for q in waiting.values() for at, c in q if at == path]
+            left = [(c, q) for q in waiting.values() for at, c in q if path in (at, whole.get(at))]
             old = next(
                 (o for o in left if self._renames.follow_partly(o[0].text, comment.text)), None
             )
             if old is not None:
-                old[1].remove((path, old[0]))
+                old[1][:] = [held for held in old[1] if held[1] is not old[0]]
                 self._say(EXPLAINED, comment, "names what moved, and follows it", path)
                 continue
             self._arrived(path, comment, known.get(comment.text, 0))

@@ -11,8 +11,8 @@ from fnmatch import fnmatch
 from verify.kernel.both import Both
 from verify.kernel.flow import Flow, Part
 from verify.kernel.needs import every
-from verify.kernel.settings import is_settings
 from verify.kernel.renames import Renames
+from verify.kernel.settings import is_settings
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.verdict import ASSUMED, BREAKS, OPEN, Place
 from verify.kernel.words import raw, words

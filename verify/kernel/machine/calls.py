@@ -595,6 +595,9 @@ class Calls(Objects):
     def call_outside(self, name: str, given: list[Value], named: Named) -> Value:
         """Call something outside, by the lists."""
         self.ask_call(name, given, named)
+        for value in map(self.pick, (*given, *named.values())):
+            if isinstance(value, Names) and name not in _NOT_LOOKING:
+                self.open("lists", value.module.name)
         found = self._understood(name, given, named)
         if found is not None:
             return found
@@ -718,7 +721,7 @@ class Calls(Objects):
         if isinstance(name, Constant):
             found = self.attribute(owner, str(name.value), default)
             if default is not None:
-                self._told(owner, name, key(found))
+                self.has_name(owner, name, key(found))
             return found
         if isinstance(owner, ModuleValue):
             self.open(f"asks {pattern(name)}", owner.module.name)
@@ -737,13 +740,13 @@ class Calls(Objects):
                 found = UNBOUND
             if isinstance(found, Unknown):
                 return Unknown(("hasattr", key(owner), name.value))
-            self._told(owner, name, found is not UNBOUND)
+            self.has_name(owner, name, found is not UNBOUND)
             return Constant(found is not UNBOUND)
         if isinstance(owner, ModuleValue):
             self.open(f"asks {pattern(name)}", owner.module.name)
         return Unknown(("hasattr", key(owner), key(name)))
 
-    def _told(self, owner: Value, name: Constant, answer: Hashable) -> None:
+    def has_name(self, owner: Value, name: Constant, answer: Hashable) -> None:
         """Note what a body is told that asks whether a module has a name."""
         if self.probing and isinstance(owner, ModuleValue):
             self.event("asks", name.value, answer)
@@ -993,6 +996,12 @@ def _is_of(value: Value, kinds: Value) -> bool | None:
     if known is not None:
         return issubclass(known, kind)
     return False if isinstance(value, ModuleValue) and kind in _KINDS.values() else None
+
+
+# Built-in functions that do not look at what a dictionary holds.
+_NOT_LOOKING = frozenset(
+    f"builtins.{name}" for name in ("id", "type", "isinstance", "callable", "getattr", "hasattr")
+)
 
 
 def _type_of(value: Value) -> type | None:

@@ -23,6 +23,7 @@ from verify.kernel.machine.values import (
     Function,
     Instance,
     Key,
+    Module,
     ModuleValue,
     Names,
     Outside,
@@ -371,11 +372,25 @@ class Expressions(Patches):
             return literal(value)
         return literal(value)
 
+    def _among(self, one: Constant, op: ast.cmpop, module: Module, name: str) -> Value | None:
+        """Tell whether a module has a name, of somebody who asks for that one alone."""
+        there = self.named(module, name) is not UNBOUND
+        if there:
+            self.observe(module, name)
+        elif "*" in module.names or self.own_name(module, name) is not UNBOUND:
+            return None
+        if not self.probing:
+            return Constant(there == isinstance(op, ast.In))
+        self.has_name(ModuleValue(module), one, there)
+        return Unknown(("among", name, there, type(op).__name__))
+
     def _contained(self, one: Value, op: ast.cmpop, two: Value) -> Value | None:
         name = literal(one)
         if isinstance(two, Outside) and two.name == "sys.modules" and isinstance(name, str):
             if name in self.modules or name in self.tree.named:
                 return Constant((name in self.modules) == isinstance(op, ast.In))
+        if isinstance(two, Names) and isinstance(one, Constant) and isinstance(name, str):
+            return self._among(one, op, two.module, name)
         if not isinstance(two, Collection):
             return None
         held = two.names if two.kind == "dict" else two.items

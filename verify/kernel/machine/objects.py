@@ -274,7 +274,10 @@ class Objects(Frames):
 
     def observe_object(self, value: Value) -> None:
         """Note that a statement reads what an object of another holds."""
-        if isinstance(value, (Collection, Instance, Product)) and made_by(value)[0] != self.site:
+        made = made_by(value)[0]
+        if isinstance(value, (Collection, Instance, Product)) and made != self.site:
+            if self._fills(made):
+                return  # what a module made itself just now: nobody else has come to it
             if not (isinstance(value, Collection) and value.kind == "tuple"):
                 self.sees[identity(value)].add(self.site)
 

@@ -208,7 +208,20 @@ class Calls(Objects):
                 self.put(made.attributes, name, Unknown(("field", made.made, name)))
         post = self.in_class(made.of, "__post_init__")
         if post is not None:
-            self.call(post, [made], {})
+            self.call(post, [made], self._only_for_start(post, made))
+
+    def _only_for_start(self, post: Value, made: Instance) -> Named:
+        """Give a dataclass's `__post_init__` what it asks for: fields that are only given to it."""
+        if not isinstance(post, Function):
+            return {}
+        spec = post.node.args
+        names = [arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)][1:]
+        return {
+            name: made.attributes.get(name)
+            or self.in_class(made.of, name)
+            or Unknown(("field", made.made, name))
+            for name in names
+        }
 
     def _fields(self, of: Class) -> list[str]:
         """List the annotated names of a class, those of its bases first."""

@@ -11,6 +11,7 @@ comments  comments are conserved, each at its place
 computed  imports and code that are put together, in files which no run reaches
 conserve  statements are conserved one to one
 copies    what may stand twice
+declared  which outside packages a project says it needs
 doctests  examples in docstrings
 door      the door: from the files of two trees to a certificate
 effects   what acts and what does not: the lists, each with its reason
@@ -47,6 +48,7 @@ verdict   the kinds of findings, and the verdict that follows from them
 versions  for which Pythons a verdict holds
 whole     which modules moved whole, and what went along with them
 words     lists of words, as they are written down
+worlds    worlds without an outside package, in which only the target fails
 writes    writes to a module from anywhere, and whom they reach
 machine   the abstract import machine
 """

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from verify.kernel import doctests
-from verify.kernel.effects import PATCHING
+from verify.kernel.effects import PATCHING, targeted
 from verify.kernel.held import Held
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
@@ -55,6 +55,7 @@ class Reference:
     line: int
     note: bool  # in an annotation
     patched_by: tuple[str, ...] = ()  # the call that may replace a name of it; `""` is a local
+    asked: bool = False  # the last part is a text, which `getattr` or `hasattr` is given
 
 
 @dataclass(slots=True)
@@ -109,7 +110,7 @@ def _collect(
         if _names_logger(node):
             _collect(node.func, hidden, found, note=note)
             return
-        node = _patching(node, hidden, found, note=note)
+        node = _patching(_asking(node, hidden, found, note=note), hidden, found, note=note)
     inner = _inside(node, hidden, top=top)
     of = node.name if isinstance(node, ast.ClassDef) else of
     for name, value in ast.iter_fields(node):
@@ -123,19 +124,35 @@ def _collect(
                 _collect(child, hidden if outer else inner, found, note=within, of=of)
 
 
+def _asking(
+    node: ast.Call, hidden: frozenset[str], found: list[Reference], *, note: bool
+) -> ast.Call:
+    """Collect what a call asks something for by a text. Gives what is left of the call."""
+    if not (isinstance(node.func, ast.Name) and node.func.id in _BY_TEXT - hidden):
+        return node
+    if len(node.args) < 2 or not isinstance(node.args[1], ast.Constant):
+        return node
+    owner, name = dotted(node.args[0]), node.args[1].value
+    if owner is None or owner[0].id in hidden or not isinstance(name, str):
+        return node
+    found.append(Reference((*owner[1], name), node.lineno, note, asked=True))
+    return ast.copy_location(ast.Call(node.func, node.args[2:], node.keywords), node)
+
+
 def _patching(
     node: ast.Call, hidden: frozenset[str], found: list[Reference], *, note: bool
 ) -> ast.Call:
     """Collect the module whose name a call may replace. Gives what is left of the call."""
     function = dotted(node.func)
-    owner = dotted(node.args[0]) if node.args else None
+    owner = dotted(targeted(node))
     if function is None or owner is None or function[1][-1] not in PATCHING:
         return node
     if owner[0].id in hidden or (len(function[1]) == 1 and function[0].id in hidden):
         return node
     by = ("", *function[1]) if function[0].id in hidden else function[1]
     found.append(Reference(owner[1], node.lineno, note, by))
-    return ast.copy_location(ast.Call(node.func, node.args[1:], node.keywords), node)
+    more = [word for word in node.keywords if node.args or word.arg != "target"]
+    return ast.copy_location(ast.Call(node.func, node.args[1:], more), node)
 
 
 def _without_values(node: ast.AST) -> ast.AST:
@@ -179,6 +196,7 @@ def _names_logger(node: ast.Call) -> bool:
     )
 
 
+_BY_TEXT = frozenset({"getattr", "hasattr"})
 _AROUND = ("decorator_list", "bases", "keywords")
 
 

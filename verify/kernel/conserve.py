@@ -7,6 +7,7 @@ import io
 import tokenize
 
 from verify.kernel.both import Both
+from verify.kernel.entries import became
 from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
@@ -17,10 +18,13 @@ from verify.kernel.verdict import BREAKS, EXPLAINED, OBSERVED, TEXT, Moved
 def check(both: Both) -> None:
     """Report statements that are new, gone or edited, and list those that moved."""
     for at in both.pairing.gone:
-        if not _header(both, both.base, at):
+        if _exports(both, both.base, at) and became(at[0], both.target) is None:
+            place = both.span(both.base, at)
+            both.found.say(EXPLAINED, "__all__", "the module that it belonged to is gone", place)
+        elif not _header(both, both.base, at):
             _say(both, both.base, at, "is gone")
     for at in both.pairing.new:
-        if not _header(both, both.target, at) and not _exports(both, at):
+        if not _header(both, both.target, at) and not _exports(both, both.target, at):
             _say(both, both.target, at, "is new")
     _listed(both)
     _twice(both)
@@ -39,7 +43,7 @@ def _listed(both: Both) -> None:
     """Look at each `__all__`: at a new one, and at one that stays as it was."""
     listed: set[str] = set()
     for at in both.pairing.new:
-        if _exports(both, at):
+        if _exports(both, both.target, at):
             if at[0] in listed:
                 _say(both, both.target, at, "stands twice")
             listed.add(at[0])
@@ -47,7 +51,9 @@ def _listed(both: Both) -> None:
                 why = "it lists what its module has"
                 both.found.say(EXPLAINED, "__all__", why, both.span(both.target, at))
     for at in both.pairing.base_of:
-        if _exports(both, at) and at not in {edit.target for edit in both.pairing.edits}:
+        if _exports(both, both.target, at) and at not in {
+            edit.target for edit in both.pairing.edits
+        }:
             exported(both, at)
 
 
@@ -58,8 +64,8 @@ def _header(both: Both, tree: Tree, at: At) -> bool:
     return at[1] == 0 and is_docstring(node) and at[0] not in other.files
 
 
-def _exports(both: Both, at: At) -> bool:
-    node = both.statement(both.target, at).node
+def _exports(both: Both, tree: Tree, at: At) -> bool:
+    node = both.statement(tree, at).node
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     return isinstance(target, ast.Name) and target.id == "__all__"
 
@@ -126,13 +132,20 @@ def _needed(both: Both, at: At) -> bool:
     names = set(stored(both.statement(both.target, at).node))
     if names == {"pytestmark"}:
         return True  # what it does to whom is compared test by test
-    return any(
-        name.id in names
-        for target, base in both.pairing.base_of.items()
+    used: list[ast.AST] = [
+        both.statement(both.target, target).node
+        for target in both.pairing.base_of
         if target[0] == at[0] and target != at
-        for name in walk(both.statement(both.target, target).node)
-        if isinstance(name, ast.Name)
-    )
+    ]
+    used += [
+        inner.test
+        for statement in both.target.source(at[0]).statements
+        if statement.imports_only
+        for inner in walk(statement.node)
+        if isinstance(inner, ast.If)
+    ]
+    parts = (part for node in used for part in walk(node))
+    return any(isinstance(part, ast.Name) and part.id in names for part in parts)
 
 
 def _spelled(both: Both) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from verify.kernel.both import Both
-from verify.kernel.effects import PATCHING
+from verify.kernel.effects import PATCHING, targeted
 from verify.kernel.nodes import walk
 from verify.kernel.source import DEFINITIONS, OpaqueError, last, stored
 from verify.kernel.spelled import Spelled, chain
@@ -46,7 +46,7 @@ def _writes(tree: Tree, path: str, spelled: Spelled) -> Iterator[tuple[str, str,
             module = _module(tree, path, node.value, spelled)
             if module:
                 yield module, node.attr, node.lineno
-        elif isinstance(node, ast.Call) and node.args and last(node.func) in PATCHING:
+        elif isinstance(node, ast.Call) and targeted(node) and last(node.func) in PATCHING:
             yield from _replaced(tree, path, node, spelled)
 
 
@@ -63,7 +63,9 @@ def _replaced(
     tree: Tree, path: str, node: ast.Call, spelled: Spelled
 ) -> Iterator[tuple[str, str, int]]:
     """List what a patch or `setattr` replaces."""
-    first, *more = node.args
+    first, *more = node.args or [
+        word.value for word in node.keywords if word.arg in ("target", "attribute")
+    ]
     texts = [a.value for a in (first, *more[:1]) if isinstance(a, ast.Constant)]
     if texts and isinstance(first, ast.Constant):
         module, _, name = str(texts[0]).rpartition(".")

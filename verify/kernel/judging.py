@@ -21,7 +21,7 @@ from verify.kernel.bodies import (
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard, name_of
+from verify.kernel.entries import Arrival, Entry, arrivals, entries, name_of
 from verify.kernel.explain import Edits
 from verify.kernel.held import Alike
 from verify.kernel.links import Links, owner
@@ -36,10 +36,12 @@ from verify.kernel.nodes import walk
 from verify.kernel.observed import Observed
 from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, Run, Runs
+from verify.kernel.source import is_main_guard
 from verify.kernel.standing import Standing
-from verify.kernel.traces import Comparison, Gains, does, instead
+from verify.kernel.traces import Comparison, Gains, covers, does, instead
 from verify.kernel.tree import search_path
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
+from verify.kernel.worlds import Worlds
 from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
@@ -72,6 +74,7 @@ class Judge:
         self.observed = Observed(both)
         self.edits = Edits(both, renames)
         self.standing = Standing(both)
+        self.worlds = Worlds(both)
         self._probes: set[tuple[Made, int]] = set()
         self._readers: dict[str, Bodies] = {}
         self._links = Links(both)
@@ -85,6 +88,7 @@ class Judge:
     def run(self) -> None:
         """Judge all entries."""
         self.runs.near = near(self.both)
+        self.worlds.near = self.runs.near
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
@@ -112,13 +116,39 @@ class Judge:
         self.observed.report()
         self.edits.report()
         self.standing.report()
+        self.worlds.report()
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
-        done = Comparison(self.both, entry, one, two, self.gains).run()
-        self.observed.entry(str(entry), one, two, done=done)
-        self._read(one, two)
+        if entry.by_name:
+            why = "they are run by `python -m`, or where their packages are installed"
+            self.both.found.say(ASSUMED, "scripts", why, Place(entry.target, 1))
+        if not self._lost(entry, one, two):
+            done = self._compared(entry, one, two, self.gains)
+            self.observed.entry(str(entry), one, two, done=done)
+            self._read(one, two)
         self.runs.end(two, one)
+
+    def _lost(self, entry: Entry, one: Run, two: Run) -> bool:
+        """Report a script that finds a package of its own tree no longer: the rest follows."""
+        target = self.both.target
+        folders = search_path(target, entry.target, script=False) if entry.script else []
+        for death in two.deaths:
+            top = death.outside.partition(".")[0]
+            if top and target.find(top, folders) and not covers(one.deaths, death.answers):
+                why = f"run by its path it does not find {top}, which does not lie beside it"
+                place = Place(death.path, death.line)
+                self.both.found.say(BREAKS, str(entry), why, place)
+                return True
+        return False
+
+    def _compared(self, entry: Entry, one: Run, two: Run, gains: Gains) -> bool:
+        """Compare two runs, and note what they need. Tells whether the base's got to its end."""
+        comparison = Comparison(self.both, entry, one, two, gains)
+        done = comparison.run()
+        if comparison.compared:
+            self.worlds.entry(entry, one, two)
+        return done
 
     def _point(self, point: strings.Point) -> None:
         """Start what an entry point names, where it names another module than before."""
@@ -135,7 +165,7 @@ class Judge:
             return
         entry = Entry(ours, theirs, base.name(ours), target.name(theirs))
         one, two = self.runs.pair(entry)
-        Comparison(self.both, entry, one, two, Gains(self.gains.renames)).run()
+        self._compared(entry, one, two, Gains(self.gains.renames))
         found = [
             module.names.get(name[1]) if isinstance(module, Module) else None
             for module, name in (
@@ -386,6 +416,8 @@ class Judge:
         for (one, means), (two, now) in zip(first, second, strict=False):
             if means == now:
                 self.edits.same(name, one.parts, two.parts)
+                if one.asked and two.asked:
+                    self.edits.same(name, one.parts[:-1], two.parts[:-1])
                 self._standing(name, title, now, two, path)
                 continue
             read = self.evaluated or _READ_BY_DATACLASS & {*one.parts, *two.parts}

@@ -221,6 +221,9 @@ def _fields(
 
 
 def _bare(items: Collection[object]) -> list[object]:
+    """Leave out imports, and what stands for a block that had nothing else."""
+    if len(items) == 1 and all(isinstance(item, ast.Pass) for item in items):
+        return []
     return [item for item in items if not (isinstance(item, ast.stmt) and imports_only(item))]
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+from verify.kernel.effects import STANDARD
 from verify.kernel.machine.state import MOST_STEPS, Raised, State, TooMuchError
 from verify.kernel.machine.units import LOAD, OUTSIDE, Death, Event, Frame, Loaded, Unit
 from verify.kernel.machine.values import (
@@ -27,7 +28,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.tree import Tree
+from verify.kernel.tree import Found, Tree
 
 _UNWRITTEN: Key = key(NONE)
 MOST_UNITS = 16  # that one module is of: the states that it can be loaded in
@@ -372,8 +373,7 @@ class Loads(State):
             return False
         where = unit.number, tuple(self.folders)
         if where not in self._led:
-            find = self.tree.find
-            led = (find(top, self.folders) == found for top, found in unit.tops.items())
+            led = (self.top(name) == found for name, found in unit.tops.items())
             self._led[where] = all(led)
         return self._led[where]
 
@@ -396,6 +396,13 @@ class Loads(State):
             keys = {name: key(value) for name, value in self.replaced.items()}
             self._replacements[where] = keys, [*self.replaced.values()]  # so that ids stay theirs
         return self._replacements[where][0]
+
+    def top(self, name: str) -> Found | None:
+        """Look for a module that is imported by one name."""
+        found = self.tree.find(name, self.folders)
+        if found is not None and found.kind == "space" and name in STANDARD:
+            return None  # Python's own wins over a folder without `__init__`
+        return found
 
     def _reads_replaced(self, unit: Unit) -> bool:
         """Tell whether a unit, or one below, reads what was not written as when it began."""

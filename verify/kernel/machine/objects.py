@@ -261,7 +261,7 @@ class Objects(Frames):
         """Note that an object changes, unless the same statement made it."""
         self.touch(owner)
         made = made_by(owner)
-        if made[0] == self.site:
+        if self.site in (made[0], made[0][1] if isinstance(made[0], tuple) else ""):
             return
         if isinstance(owner, Collection) and self._fills(made[0]):
             self.event(FILL, identity(owner), *how)
@@ -276,7 +276,10 @@ class Objects(Frames):
 
     def observe_object(self, value: Value) -> None:
         """Note that a statement reads what an object of another holds."""
-        if isinstance(value, (Collection, Instance, Product)) and made_by(value)[0] != self.site:
+        made = made_by(value)[0]
+        if isinstance(value, (Collection, Instance, Product)) and made != self.site:
+            if self._fills(made):
+                return  # what a module made itself just now: nobody else has come to it
             if not (isinstance(value, Collection) and value.kind == "tuple"):
                 self.sees[identity(value)].add(self.site)
 
@@ -347,7 +350,9 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
     if head == "method" and len(inner) == 3:
         return is_plain(inner[0], depth + 1) and _all_plain(inner[2], depth)
     called = inner[0] if head == "product" else head
-    known = called in effects.PURE or str(called).removeprefix("builtins.") in effects.PLAIN
+    known = called in effects.PURE or called in effects.QUESTIONS or called in effects.READINGS
+    known = known or str(called).removeprefix("builtins.") in effects.PLAIN
+    inner = inner[:-1] if head in effects.READINGS else inner  # the last is what was written
     return known and all(_all_plain(part, depth) for part in inner if part is not called)
 
 

@@ -127,6 +127,9 @@ class Function(Value):
         if isinstance(self.node, ast.Lambda):  # nothing else compares what it was made with
             held = tuple((name, inner(value)) for name, value in self.defaults.items())
             return "function", self.name, held
+        if self.attributes:
+            held = tuple((name, inner(value)) for name, value in self.attributes.items())
+            return "function", self.name, (), held
         return "function", self.name
 
 

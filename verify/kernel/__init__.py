@@ -12,6 +12,7 @@ comments  comments are conserved, each at its place
 computed  imports and code that are put together, in files which no run reaches
 conserve  statements are conserved one to one
 copies    what may stand twice
+declared  which outside packages a project says it needs
 doctests  examples in docstrings
 door      the door: from the files of two trees to a certificate
 effects   what acts and what does not: the lists, each with its reason
@@ -22,13 +23,14 @@ files     files as such: what is run, what hides what, packages that come and go
 flow      what an expression may be made of, within one file
 getters   reads of an attribute of an object that nobody knows
 heard     who hears what moved code logs and warns of, by the name of its module
-held      modules that are used as values
+held      which modules of the tree a body gets hold of as values
 judging   the order of judgement
 lazily    imports inside functions and classes
 links     which units of the two sides belong together
 lookups   lookups at run time: open, or assumed
 near      which files a change can be reached from
 needs     imports that a move entails
+nodes     walks over syntax trees
 observed  what one statement reads at import and another changes, over several entries
 packaging what is installed: whether lists of packages and sources take what is new
 pairing   which statement of the target is which of the base
@@ -48,10 +50,12 @@ tables    a module and one of its names, said together, for somebody who looks t
 tests     tests: which are collected, and what pytest brings to each
 traces    two runs compared: events, bindings, how they end
 tree      one tree: what modules are called, where an import leads, who reaches a change
+valued    modules that are used as values
 verdict   the kinds of findings, and the verdict that follows from them
 versions  for which Pythons a verdict holds
 whole     which modules moved whole, and what went along with them
 words     lists of words, as they are written down
+worlds    worlds without an outside package, in which only the target fails
 writes    writes to a module from anywhere, and whom they reach
 machine   the abstract import machine
 """

@@ -8,7 +8,9 @@ from verify.kernel import effects
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.machine import Machine
+from verify.kernel.machine.objects import is_plain
 from verify.kernel.machine.values import (
+    NONE,
     UNBOUND,
     Class,
     Collection,
@@ -20,8 +22,10 @@ from verify.kernel.machine.values import (
     Product,
     Unknown,
     Value,
+    key,
     leaves,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
 from verify.kernel.runs import Run
 from verify.kernel.source import DEFINITIONS, last, stored
@@ -65,7 +69,7 @@ class Copies:
                 part.attr if isinstance(part, ast.Attribute) else part.id
                 for tree in (self.both.base, self.both.target)
                 for source in self.both.sources(tree)
-                for node in ast.walk(source.tree)
+                for node in walk(source.tree)
                 if isinstance(node, ast.Compare)
                 and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
                 and not any(
@@ -157,7 +161,11 @@ def constant(value: Value) -> bool:
         how = value.how
         name = how[0] if isinstance(how, tuple) and how else ""
         return isinstance(name, str) and (
-            name in effects.QUESTIONS or name in effects.PURE or name in _OPERATIONS
+            name in effects.QUESTIONS
+            or name in effects.PURE
+            or name in _OPERATIONS
+            or (name in _FIXED and is_plain(how))
+            or (name in effects.READINGS and isinstance(how, tuple) and how[-1] == key(NONE))
         )
     return False
 
@@ -178,8 +186,15 @@ _ALONE = words(
 )
 _LOGGERS = ("logging.Logger", "logging.LoggerAdapter")
 
+# Built-in functions that give a value which nobody can change, if they are given none.
+_FIXED = words(
+    """builtins.bool builtins.int builtins.float builtins.str builtins.len builtins.abs
+    builtins.round builtins.ord builtins.chr builtins.hex builtins.oct builtins.bin
+    builtins.frozenset builtins.tuple builtins.range builtins.bytes builtins.complex"""
+)
 # Operations on values that nobody can change: what they give can be given again.
 _OPERATIONS = words(
-    """item Add Sub Mult Div FloorDiv Mod BitOr BitAnd Not Invert USub Eq NotEq Lt LtE Gt GtE In
-    NotIn Is IsNot either text format method __file__ isinstance attribute alias"""
+    """item Add Sub Mult Div FloorDiv Mod Pow LShift RShift BitOr BitXor BitAnd Not Invert USub
+    Eq NotEq Lt LtE Gt GtE In NotIn Is IsNot either text format method __file__ isinstance
+    attribute alias"""
 )

@@ -6,6 +6,7 @@ they resolve; a last name alone never counts.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import sys
 from collections.abc import Mapping
@@ -229,7 +230,13 @@ CHANGING = words(
 )
 
 # Functions that replace a module's name, by their last name: whoever calls them writes.
-PATCHING = frozenset({"patch", "object", "setattr", "delattr", "multiple", "dict"})
+PATCHING = frozenset({"patch", "object", "setattr", "delattr", "multiple", "dict", "spy"})
+
+
+def targeted(call: ast.Call) -> ast.expr | None:
+    """Give what a call of these would replace something of: its first argument, or `target`."""
+    words = (word.value for word in call.keywords if word.arg == "target")
+    return call.args[0] if call.args else next(words, None)
 
 
 def is_mark(name: str) -> bool:

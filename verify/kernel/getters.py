@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from verify.kernel.both import Both
 from verify.kernel.flow import Flow, Within
-from verify.kernel.held import Held
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.spelled import Parts, chain
+from verify.kernel.valued import Held
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import words
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from verify.kernel.both import Both
 from verify.kernel.effects import NAMES_OF_BUILTINS
-from verify.kernel.held import Held
 from verify.kernel.machine.scopes import binds, parameters
+from verify.kernel.nodes import walk
 from verify.kernel.source import DEFINITIONS, OpaqueError
+from verify.kernel.valued import Held
 from verify.kernel.verdict import OPEN, Place
 
 Set = tuple[str, int, bool]  # a name, a line, and whether any module may be meant
@@ -59,7 +60,7 @@ class Setters:
             return
         for function, own in _functions(tree):
             known = _Known(binds(function).locals, own)
-            for node in ast.walk(function):
+            for node in walk(function):
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, _STORES):
                     if node.attr in self.apart and known.given(node.value):
                         yield node.attr, node.lineno, False
@@ -111,7 +112,7 @@ class _Known:
 
 def _functions(tree: ast.AST) -> Iterator[tuple[ast.AST, frozenset[str]]]:
     """List functions, each with the name of the object whose method it is."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         inner = getattr(node, "body", ()) if isinstance(node, ast.ClassDef) else ()
         for method in inner:
             if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):

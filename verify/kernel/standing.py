@@ -14,6 +14,7 @@ from verify.kernel.conserve import symbol
 from verify.kernel.machine import Machine
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.values import Class, Function, Product
+from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import words
@@ -77,10 +78,8 @@ class Standing:
     def _file(self, at: At) -> None:
         """Moved code that reads the path of its file, and more of it than the folder."""
         node = self.both.statement(self.both.target, at).node
-        above = {
-            child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)
-        }
-        for name in ast.walk(node):
+        above = {child: parent for parent in walk(node) for child in children(parent)}
+        for name in walk(node):
             if isinstance(name, ast.Name) and name.id == "__file__" and not _folder(name, above):
                 title = f"{self.both.name(at[0])}.{symbol(node)}"
                 self._say("`__file__`", title, Place(at[0], name.lineno))

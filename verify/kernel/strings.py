@@ -17,6 +17,7 @@ from verify.kernel.computed import Pattern
 from verify.kernel.entries import became, is_script, lone_scripts
 from verify.kernel.flow import Flow
 from verify.kernel.needs import every
+from verify.kernel.nodes import walk
 from verify.kernel.settings import is_settings
 from verify.kernel.source import OpaqueError, Source, last, stored
 from verify.kernel.tables import Tables
@@ -60,12 +61,20 @@ def lost(both: Both) -> dict[str, set[str]]:
             continue
         for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
             above, dot, last = name.rpartition(".")
-            if dot and became(path, both.target) is None:
+            if dot and became(path, both.target) is None and not _offers(both, path, last):
                 found.setdefault(above, set()).add(last)
         if before - after:
             for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
                 found.setdefault(name, set()).update(before - after)
     return found
+
+
+def _offers(both: Both, path: str, name: str) -> bool:
+    """Tell whether a package binds itself what one of its modules that is gone was called."""
+    folder = path.removesuffix("/__init__.py").rpartition("/")[0]
+    package = f"{folder}/__init__.py"
+    sides = (both.base, both.target)
+    return all(package in tree.files and name in _bound(tree, package) for tree in sides)
 
 
 def _bound(tree: Tree, path: str) -> set[str]:
@@ -168,15 +177,22 @@ class _Texts:
             named = replace(source, path=path.removesuffix("i")) if stub else source
             for row in every(self.both.target, named):
                 if row.member and row.member in self.gone.get(row.module, ()):
+                    raised = f"importing it raises ImportError: {row.module}.{row.member}"
+                    if self.both.found.said(BREAKS, raised):
+                        continue  # a run has come to it
                     why = f"this imports {row.member}, which is no longer there"
                     self._say(BREAKS, row.module, row.member, why, Place(path, 1))
         self._foreign(path, source)
         packaging = path.rpartition("/")[2] == "setup.py"
         if packaging:
             self._made(path, source)
-        for node in ast.walk(source.tree):
+        prose = {node.value for node in walk(source.tree) if isinstance(node, ast.Expr)}
+        for node in walk(source.tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                self._constant(path, node, node.value, packaging=packaging)
+                kind = BREAKS if packaging else OPEN
+                if node in prose and " " in node.value.strip():
+                    kind = OBSERVED
+                self._constant(path, node, node.value, kind)
             elif isinstance(node, ast.Constant) and isinstance(node.value, bytes):
                 self._pickled(path, node.lineno, node.value)
         self.tables.file(path, source.tree)
@@ -202,17 +218,16 @@ class _Texts:
                 why = f"this takes {name} from where it no longer is"
                 self._say(BREAKS, module, name, why, Place(path, 1))
 
-    def _constant(self, path: str, node: ast.Constant, text: str, *, packaging: bool) -> None:
+    def _constant(self, path: str, node: ast.Constant, text: str, kind: str) -> None:
         if ">>>" in text:
             self._examples(path, node.lineno, text, BREAKS if self._runs else OPEN)
         elif "import " in text and len(text) < MOST_CODE:
             self._code(path, node.lineno, text)
-        if len(text) > MOST_TEXT or ("\n" in text.strip() and not packaging):
+        if len(text) > MOST_TEXT or ("\n" in text.strip() and kind != BREAKS):
             return
-        if packaging or _NAMES_ALONE.fullmatch(text):
+        if kind == BREAKS or _NAMES_ALONE.fullmatch(text):
             for module, name in _named(text, self.gone):
                 why = f"a text names {name}, which is no longer there"
-                kind = BREAKS if packaging else OPEN
                 self._say(kind, module, name, why, Place(path, node.lineno))
 
     def _pickled(self, path: str, line: int, data: bytes) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
 from contextlib import suppress
 from functools import partial
+from types import FunctionType
 
 from verify.kernel import effects
 from verify.kernel.machine.cut import only_makes_values
@@ -36,6 +37,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.tree import Tree
 
 MOST_CALLS = 12  # one within the other
@@ -171,8 +173,8 @@ class Calls(Objects):
     def act(self, what: str, of: Key, given: list[Value], named: Named) -> Value:
         """Do what nobody can see into: an event."""
         arguments = told(given, named)
-        for value in (*given, *named.values()):
-            self.handed(value)
+        for value in (*given, *named.values()) if of != "builtins.print" else ():
+            self.handed(value)  # of what is printed, nobody gets more than its text
         self.event(what, of, arguments)
         return Unknown((what, of, arguments))
 
@@ -214,7 +216,20 @@ class Calls(Objects):
                 self.put(made.attributes, name, Unknown(("field", made.made, name)))
         post = self.in_class(made.of, "__post_init__")
         if post is not None:
-            self.call(post, [made], {})
+            self.call(post, [made], self._only_for_start(post, made))
+
+    def _only_for_start(self, post: Value, made: Instance) -> Named:
+        """Give a dataclass's `__post_init__` what it asks for: fields that are only given to it."""
+        if not isinstance(post, Function):
+            return {}
+        spec = post.node.args
+        names = [arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)][1:]
+        return {
+            name: made.attributes.get(name)
+            or self.in_class(made.of, name)
+            or Unknown(("field", made.made, name))
+            for name in names
+        }
 
     def _fields(self, of: Class) -> list[str]:
         """List the annotated names of a class, those of its bases first."""
@@ -661,6 +676,9 @@ class Calls(Objects):
         """Call something outside, by the lists."""
         self.ask_call(name, given, named)
         self._asks_modules(name, given)
+        for value in map(self.pick, (*given, *named.values())):
+            if isinstance(value, Names) and name not in _NOT_LOOKING:
+                self.open("lists", value.module.name)
         found = self._understood(name, given, named)
         if found is not None:
             return found
@@ -678,7 +696,7 @@ class Calls(Objects):
             self.sees["outside", source].add(self.site)
             self.frame.reads |= {source}
             return Unknown((name, told(given, named), version))
-        if self._listed(name) and not any(map(self.acts, values)):
+        if effects.is_mark(name) or (self._listed(name) and not any(map(self.acts, values))):
             for value in values:
                 self.observe_object(value)
             return self._product(name, given, named)
@@ -796,7 +814,7 @@ class Calls(Objects):
         if isinstance(name, Constant):
             found = self.attribute(owner, str(name.value), default)
             if default is not None:
-                self._told(owner, name, key(found))
+                self.has_name(owner, name, key(found))
             return found
         if isinstance(owner, ModuleValue):
             self.open(f"asks {pattern(name)}", owner.module.name)
@@ -815,13 +833,13 @@ class Calls(Objects):
                 found = UNBOUND
             if isinstance(found, Unknown):
                 return Unknown(("hasattr", key(owner), name.value))
-            self._told(owner, name, found is not UNBOUND)
+            self.has_name(owner, name, found is not UNBOUND)
             return Constant(found is not UNBOUND)
         if isinstance(owner, ModuleValue):
             self.open(f"asks {pattern(name)}", owner.module.name)
         return Unknown(("hasattr", key(owner), key(name)))
 
-    def _told(self, owner: Value, name: Constant, answer: Hashable) -> None:
+    def has_name(self, owner: Value, name: Constant, answer: Hashable) -> None:
         """Note what a body is told that asks whether a module has a name."""
         if self.probing and isinstance(owner, ModuleValue):
             self.event("asks", name.value, answer)
@@ -899,7 +917,7 @@ class Calls(Objects):
                 self.block(body, names.module.scope)
                 return NONE
             for node in body:
-                for written in ast.walk(node):
+                for written in walk(node):
                     if isinstance(written, ast.Name) and isinstance(written.ctx, ast.Store):
                         self.write(names.module, written.id, Unknown(("exec", str(code.value))))
             self.event("exec", names.module.name, str(code.value))
@@ -916,7 +934,7 @@ class Calls(Objects):
             tree = ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 if isinstance(module, Module) and module.scope is not None:
                     try:
@@ -1072,11 +1090,27 @@ def _is_of(value: Value, kinds: Value) -> bool | None:
     kind = getattr(builtins, kinds.name.removeprefix("builtins."), None)
     if not isinstance(kind, type):
         return None
-    if isinstance(value, Constant):
-        return isinstance(value.value, kind)
-    if isinstance(value, Collection):
-        return issubclass(_KINDS[value.kind], kind) if value.kind in _KINDS else None
+    known = _type_of(value)
+    if known is not None:
+        return issubclass(known, kind)
     return False if isinstance(value, ModuleValue) and kind in _KINDS.values() else None
+
+
+# Built-in functions that do not look at what a dictionary holds.
+_NOT_LOOKING = frozenset(
+    f"builtins.{name}" for name in ("id", "type", "isinstance", "callable", "getattr", "hasattr")
+)
+
+
+def _type_of(value: Value) -> type | None:
+    """Give the type of a value that is of one of Python's own."""
+    if isinstance(value, Constant):
+        return type(value.value)
+    if isinstance(value, Collection):
+        return _KINDS.get(value.kind)
+    if isinstance(value, Class):
+        return type  # or of one that is made from it
+    return FunctionType if isinstance(value, Function) else None
 
 
 def told(given: Sequence[Value], named: Named) -> Key:

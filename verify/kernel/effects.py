@@ -88,6 +88,9 @@ MAKERS = _table(
 )
 MARKS = ("pytest.mark.",)  # each attribute is a maker of marks
 
+# Wrappers that look for the arguments of a call among those of calls before.
+CACHES = words("functools.lru_cache functools.cache")
+
 # Outside decorators that give a callable which runs what it was given.
 WRAPPERS = _table(
     {
@@ -166,6 +169,12 @@ READINGS = _table(
 )
 READS_OF = {"os.getenv": "os.environ"}
 
+# Calls that give what the names of a module are annotated with.
+EVALUATING = words(
+    """typing.get_type_hints typing_extensions.get_type_hints inspect.get_annotations
+    annotationlib.get_annotations"""
+)
+
 # Classes that can be a base without anything happening.
 BASES = _table(
     {
@@ -184,6 +193,11 @@ BASES = _table(
             io.StringIO io.BytesIO io.RawIOBase torch.nn.Module torch.autograd.Function
             torch.nn.Parameter numpy.ndarray""",
     }
+)
+# Of these, the ones whose metaclass calls methods of the new class for each of its members.
+ENUMS = words(
+    """enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum enum.ReprEnum
+    django.db.models.TextChoices django.db.models.IntegerChoices"""
 )
 # Metaclasses that do nothing to others.
 METACLASSES = _table(

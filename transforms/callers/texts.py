@@ -35,7 +35,7 @@ def text_paths(paths: Iterable[str]) -> list[str]:
     return found
 
 
-_PLAN = re.compile(r"(?ms)\A(?:#[^\n]*\n|\s)*format *= *1\b.*^\[\[source\]\]")
+_PLAN = re.compile(r"(?ms)\A(?:#[^\n]*\n|\s)*format *= *[12]\b.*^\[\[source\]\]")
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from transforms.errors import Place
 from transforms.paths import ModuleName
 from transforms.result.diff import edits
 
-FORMAT = 1
+FORMATS = (1, 2)  # those that are read; the first keeps its bytes for ever
 OF_THE_MOVER = ("cycle", "clash")  # kinds of [[accept]] that the mover asks for
 OF_THE_VERDICT = ("breaks", "open")  # those that the verdict of `repot apply` asks for
 
@@ -184,6 +184,7 @@ class Plan:
     leave: tuple[str, ...] = ()
     title: str = ""
     path: str = field(default="plan", compare=False)
+    format: int = FORMATS[0]
 
     @property
     def authored_lines(self) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 
 from transforms.paths import ModuleName, looks_like_path
 from transforms.reading.model import (
-    FORMAT,
     Destination,
     Package,
     Plan,
@@ -29,7 +28,7 @@ _ESCAPES = {
 
 def write(plan: Plan, comments: Mapping[str, str]) -> str:
     """The whole document; it ends in a newline and parses back to an equal plan."""
-    head = [f"format = {FORMAT}"]
+    head = [f"format = {plan.format}"]
     if plan.title:
         head.append(f"title = {quote(plan.title)}")
     head.append(f"formatters = {quote(plan.formatters)}")

@@ -138,7 +138,9 @@ class Strings:
             module = self.caller.move.home(dotted, name)
             if module is None:
                 self.caller.read(dotted, name, line)
-        if module not in (None, dotted):
+        if module is not None and module != dotted:
+            if self.caller.around.hides(module):
+                raise self.caller.unreachable(line, module)
             self._replace(node, f"{dotted}{found[2]}{name}", f"{module}{found[2]}{name}")
 
     def _patched(self, dotted: str, name: str, line: int) -> str | None:

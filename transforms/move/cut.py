@@ -29,7 +29,7 @@ class Cut:
         self.source, self.move = source, move
         self.symbols: Symbols = source.symbols
         self.document: Document = source.document
-        self.orphans = Orphans(source.document, source.cut)
+        self.orphans = Orphans(source.document, source.cut, newer=move.plan.newer)
         self.removed_imports: list[str] = []
         self.imports_back: list[str] = []
 
@@ -54,7 +54,8 @@ class Cut:
                 module.line_start(statement.block_start), module.after_line(statement.end)
             )
         checks = any(self.needed_back().values()) or bool(self.given_with_warning())
-        self.orphans = Orphans(self.document, self.source.cut, external, checks=checks)
+        newer = self.move.plan.newer
+        self.orphans = Orphans(self.document, self.source.cut, external, checks=checks, newer=newer)
         self.removed_imports += self.orphans.drop()
         self._import_back()
         if given := self.given_with_warning():

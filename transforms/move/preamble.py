@@ -14,13 +14,19 @@ from dataclasses import dataclass, field
 
 from transforms.errors import Refusal
 from transforms.imports.document import Document, Wanted
-from transforms.imports.guards import ShrinkOf, guard_text, may_stand_twice
+from transforms.imports.guards import (
+    ShrinkOf,
+    guard_text,
+    holds_imports,
+    may_stand_twice,
+    only_imports,
+)
 from transforms.imports.rebased import moved_text, respelled
 from transforms.imports.statement import ImportedName, Shrink
 from transforms.move.needs import Needs, dotted_imports, reached_modules
 from transforms.move.state import Group, Move, SourceState
 from transforms.source.fixtures import is_fixture_use
-from transforms.source.imports import Site
+from transforms.source.imports import Site, is_type_checking
 from transforms.source.module import Statement
 from transforms.source.symbols import ImportedBinding, Symbols
 from transforms.syntax.kinds import is_future
@@ -126,7 +132,7 @@ class _Deriver:
             return
         if group is not None:
             self._want(group.located.dotted, name)
-        elif self._is_copied(name) or (name in self.symbols.imports and self._copies_import(name)):
+        elif self._is_copied(name) or self._copies_import(name):
             return
         elif name in self.symbols.defined or name in self.symbols.imports:
             self._want(self.source.after.dotted, name)
@@ -149,17 +155,40 @@ class _Deriver:
         """The guards of imports that the destination gets because moved code uses a name."""
         if name in self.source.moved or self._is_copied(name) or not self._can_copy(name):
             return []
-        found = self._guarded(self.symbols.imports[name])
-        return [] if found and self.context.already(name) else [b.index for b in found]
+        bindings = self._guarded(self.symbols.imports.get(name, []))
+        found = [b.index for b in bindings] or self._flag_guards(name)
+        return [] if found and self.context.already(name) else found
 
     def _can_copy(self, name: str) -> bool:
         """Whether the imports that bind `name` may be copied; else the source gives it."""
         bindings = self.symbols.imports.get(name, [])
+        if not bindings:
+            return bool(self._flag_guards(name))
         own = {binding.index for binding in bindings if binding.guards}
         if not set(self.symbols.defined.get(name, ())) <= own | {b.index for b in bindings}:
             return False  # bound otherwise, too, by a statement of its own
-        statements = self.symbols.statements
-        return bool(bindings) and all(may_stand_twice(statements[index].node) for index in own)
+        nodes = {index: self.symbols.statements[index].node for index in own}
+        return all(
+            may_stand_twice(node)
+            or all(self._stands_alone(b) for b in bindings if b.index == index)
+            for index, node in nodes.items()
+        )
+
+    def _stands_alone(self, binding: ImportedBinding) -> bool:
+        """Whether an import can be taken out of its guard, whatever else that holds."""
+        return self.move.plan.newer and binding.is_type_checking and len(binding.guards) == 1
+
+    def _flag_guards(self, name: str) -> list[int]:
+        """The guards of imports that set `name` beside them, as `HAS_X` is set; none otherwise.
+
+        The new module gets the guard, as it does for the imports: the flag is theirs.
+        """
+        symbols = self.symbols
+        if not self.move.plan.newer or name in symbols.rebound or name in symbols.mutations:
+            return []
+        indices = [] if name in symbols.imports else symbols.defined.get(name, [])
+        nodes = [symbols.statements[index].node for index in indices]
+        return indices if all(holds_imports(n) and may_stand_twice(n) for n in nodes) else []
 
     def _guarded(self, bindings: list[ImportedBinding]) -> list[ImportedBinding]:
         """Those under a guard, but for what type checkers see of a name imported plainly."""
@@ -170,8 +199,10 @@ class _Deriver:
         """Record the import statements that bind `name`; false if only the source can give it."""
         if not self._can_copy(name):
             return False
-        bindings = self.symbols.imports[name]
+        bindings = self.symbols.imports.get(name, [])
         plain = [binding for binding in bindings if not binding.guards]
+        for index in self._flag_guards(name):
+            self.guarded.setdefault(index, [])
         for binding in self._of_dotted(name, plain):
             self.plain.setdefault(binding.index, []).append(binding)
         for binding in self._guarded(bindings):
@@ -310,14 +341,20 @@ class _Deriver:
         self, statement: Statement, bindings: list[ImportedBinding], *, depends: bool
     ) -> None:
         """A guard with the imports that are needed; `depends`: its condition is a helper."""
+        newer = self.move.plan.newer
         text = guard_text(
             self.document,
             statement,
             {binding.alias for binding in bindings},
             self.destination,
             self.context.shrink,
+            alone=newer,
         )
         names = frozenset(binding.name for binding in bindings)
+        if newer and not (only_imports(statement.node) or is_type_checking(statement.node)):
+            names = frozenset(self.symbols.binds(statement.index))
+            for name in sorted(names):
+                self.context.already(name)  # refuses if the destination means something else
         piece = Piece(statement.index, text, not depends, names)
         (self.result.tail if depends else self.result.head).append(piece)
 

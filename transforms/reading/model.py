@@ -187,6 +187,11 @@ class Plan:
     format: int = FORMATS[0]
 
     @property
+    def newer(self) -> bool:
+        """Whether the defaults of `format = 2` hold; the others keep the bytes of old plans."""
+        return self.format > FORMATS[0]
+
+    @property
     def authored_lines(self) -> int:
         """Lines of literal text, in headers, in whole files and in edits."""
         headers = sum(len(item.header_rows()) for item in self.destinations)

@@ -194,12 +194,14 @@ class _Engine:
                     next_step="Name the file that it points to.",
                     place=Place(path),
                 )
-            document = Document(
-                path, self.tree.read(path), self.names.package_of(path), sorter=self.sorter
-            )
+            document = self._document(path, self.tree.read(path))
             self._set_shrink(document)
             self.documents[path] = document
         return self.documents[path]
+
+    def _document(self, path: str, data: bytes) -> Document:
+        package = self.names.package_of(path)
+        return Document(path, data, package, sorter=self.sorter, newer=self.plan.newer)
 
     def _shrink_of(self, path: str, target: str | None) -> Shrink | None:
         """The plan's choice for imports of `target` in a file; a rule for the statement wins."""
@@ -234,8 +236,7 @@ class _Engine:
             data = run.settle(source)
             if data is not None:
                 path = source.located.path
-                package = self.names.package_of(path)
-                self.documents[path] = Document(path, data, package, sorter=self.sorter)
+                self.documents[path] = self._document(path, data)
                 self._set_shrink(self.documents[path])
                 changed = True
         self.settled = run.result
@@ -289,16 +290,29 @@ class _Engine:
             return document is not None and self.definitions.same(document, group, name)
 
         context = Context(
-            self.move, self.definitions.defining, self._statement_rule, already, document
+            self.move,
+            self.definitions.defining,
+            self._statement_rule,
+            already,
+            self._leaving,
+            document,
         )
         return derive(group, context)
+
+    def _leaving(self, source: SourceState) -> set[str]:
+        """Names whose imports leave a source with their comments: none in plans of old."""
+        if not self.plan.newer:
+            return set()
+        return next(cut.candidates() for cut in self.cuts if cut.source is source)
 
     def _create(self, path: str, groups: list[Group]) -> None:
         refuse_blocked(groups[0], self.move, self.tree)
         refuse_anchors(groups, self.move)
         preambles = [self._derive(group, None) for group in groups]
         self.definitions.check_agreement(groups, preambles)
-        self.after[path] = Blob(compose(groups, preambles, sorter=self.sorter), REGULAR)
+        self.after[path] = Blob(
+            compose(groups, preambles, sorter=self.sorter, newer=self.plan.newer), REGULAR
+        )
         self.created[groups[0].located.dotted] = groups[0].source.located.dotted
         self._describe(path, groups, preambles, created=True)
 
@@ -435,8 +449,7 @@ class _Engine:
         for path, documents in sorted(originals.items()):
             blob = self.after.get(path)
             if blob is not None:
-                package = self.names.package_of(path)
-                document = Document(path, blob.data, package, sorter=self.sorter)
+                document = self._document(path, blob.data)
                 check_module(document, documents)
                 checked.append(document)
         return checked

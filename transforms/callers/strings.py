@@ -70,7 +70,7 @@ class Strings:
         return False
 
     def _moves(self, dotted: str, name: str | None) -> bool:
-        return bool(name) and self.caller.move.home(dotted, name or "") not in (None, dotted)
+        return bool(name) and self.caller.move.named(dotted, name or "") not in (None, dotted)
 
     # String literals
 
@@ -135,7 +135,7 @@ class Strings:
         exact = found.end() == len(str(node.value))
         module = self._patched(dotted, name, line) if lookup.kind == "patch" and exact else None
         if lookup.kind != "patch" or not exact:
-            module = self.caller.move.home(dotted, name)
+            module = self.caller.move.named(dotted, name)
             if module is None:
                 self.caller.read(dotted, name, line)
         if module is not None and module != dotted:
@@ -170,7 +170,7 @@ class Strings:
         """`"name = source:NAME"` in a `setup.py`."""
         start, end = self.module.span(node)
         for found in self._entry.finditer(self.module.text, start, end):
-            home = self.caller.move.home(found[1], found[3])
+            home = self.caller.move.named(found[1], found[3])
             line = self.module.line_of(found.start())
             if home is None:
                 self.caller.read(found[1], found[3], line)
@@ -213,7 +213,7 @@ class Strings:
             at = match.start()
             if _within(at, strings) and not _within(at, standing):
                 continue
-            home = self.caller.move.home(match[1], match[2])
+            home = self.caller.move.named(match[1], match[2])
             line = self.module.line_of(at)
             if home is None or home == match[1]:
                 continue

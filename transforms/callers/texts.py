@@ -90,7 +90,7 @@ class Texts:
         for match in found:
             dotted, name = match[1], match[2]
             line, at = line + text.count("\n", at, match.start()), match.start()
-            home = self._around.move.home(dotted, name)
+            home = self._around.move.named(dotted, name)
             if home is None or home == dotted:
                 if home is None and kind == "entry point":
                     result.external.setdefault((dotted, name), place_in(path, text, line, at))
@@ -135,6 +135,8 @@ class Texts:
         """The same for a source that is named as a whole."""
         if self._around.sources[found[1]].spec.emptied == "delete":
             return f"Names `{found[1]}`, which is deleted; it was left alone."
+        if self._around.move.offers_all(found[1]):
+            return ""
         if path.lower().endswith(CONFIGURATION):
             return f"Is about `{found[1]}` as a whole; it does not reach what moved."
         before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
@@ -158,7 +160,7 @@ class Texts:
         return "Imports from a source; it was left alone." if "(" in found[2] else ""
 
     def _moves(self, dotted: str, name: str) -> bool:
-        return self._around.move.home(dotted, name) not in (None, dotted)
+        return self._around.move.named(dotted, name) not in (None, dotted)
 
     def _note_pickle(self, path: str, result: TextResult) -> None:
         """A pickle names a class or function by module and name, close together."""

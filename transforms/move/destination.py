@@ -20,7 +20,9 @@ from transforms.syntax.kinds import is_future, is_string
 _COMMENT_BLOCK = re.compile(r"(?m)(?:^#[^\r\n]*(?:\r\n|\r|\n|\Z))+")
 
 
-def compose(groups: Sequence[Group], preambles: Sequence[Preamble], *, sorter: bool) -> bytes:
+def compose(
+    groups: Sequence[Group], preambles: Sequence[Preamble], *, sorter: bool, newer: bool = False
+) -> bytes:
     """The bytes of a new module."""
     first = groups[0]
     source = first.source.document
@@ -31,6 +33,8 @@ def compose(groups: Sequence[Group], preambles: Sequence[Preamble], *, sorter: b
         first.located.package,
         sorter=sorter,
         style=source.style,
+        newer=newer,
+        like=source,
     )
     for group, preamble in zip(groups, preambles, strict=True):
         if group.source is not first.source:
@@ -67,7 +71,7 @@ def _head_text(groups: Sequence[Group], preambles: Sequence[Preamble], newline: 
     for index in sorted(pieces):
         if previous is not None:
             text += newline * (1 + _gap_over(first.document.module, previous, index))
-        text += pieces[index].text
+        text += pieces[index].comment + pieces[index].text
         previous = index
     parts += [text] if text else []
     return (newline * 2).join(parts) + (newline if parts else "")
@@ -83,7 +87,7 @@ def _unite(pieces: dict[int, Piece], piece: Piece, document: Document) -> None:
     whole = document.module.text[statement.start : statement.end]
     longer = max((other, piece), key=lambda item: len(item.text))
     text = whole if names - longer.binds else longer.text
-    pieces[piece.index] = Piece(piece.index, text, True, names)
+    pieces[piece.index] = Piece(piece.index, text, True, names, piece.comment)
 
 
 def _gap_over(module: Module, above: int, below: int) -> int:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from transforms.errors import Refusal
+from transforms.imports.comments import leaving_comment
 from transforms.imports.document import Document, Wanted
 from transforms.imports.guards import (
     ShrinkOf,
@@ -43,12 +44,16 @@ Definer = Callable[[str, str], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A statement of the source as the destination gets it. `index`: where the source has it."""
+    """A statement of the source as the destination gets it. `index`: where the source has it.
+
+    `comment` stood above it and goes along, with its line end.
+    """
 
     index: int
     text: str  # without the last line end
     is_import: bool
     binds: frozenset[str]
+    comment: str = ""
 
 
 @dataclass(slots=True)
@@ -73,13 +78,15 @@ class Context:
 
     `definer`: the module and name that a name of a module stands for after the move. `shrink`: how
     an import is laid out that loses names. `already`: whether the destination has a name, as the
-    same thing. `existing`: the destination, unless it is new.
+    same thing. `leaving`: imports that leave a source, and take their comments along. `existing`:
+    the destination, unless it is new.
     """
 
     move: Move
     definer: Definer
     shrink: ShrinkOf
     already: Callable[[str], bool]
+    leaving: Callable[[SourceState], Set[str]]
     existing: Document | None = None
 
 
@@ -257,8 +264,18 @@ class _Deriver:
         ]
         if keep:
             names = frozenset(n.asname or n.name.partition(".")[0] for n in keep)
-            text = self._pruned(site, keep)
-            self.result.head.append(Piece(statement.index, text, True, names))
+            text, comment = self._pruned(site, keep), self._comment(statement)
+            self.result.head.append(Piece(statement.index, text, True, names, comment))
+
+    def _comment(self, statement: Statement) -> str:
+        """The comment that leaves the source with an import."""
+        gone = self.context.leaving(self.source)
+        emptied: dict[ast.AST, Site] = {
+            site.node: site
+            for site in self.document.editor.sites
+            if not site.guards and site.alone and gone >= _bound(site)
+        }
+        return leaving_comment(self.document.module, statement, emptied)
 
     def _elsewhere(self, site: Site, imported: ImportedName) -> bool:
         """Import the name from where it now lives, if that is not where the source says."""
@@ -357,6 +374,14 @@ class _Deriver:
                 self.context.already(name)  # refuses if the destination means something else
         piece = Piece(statement.index, text, not depends, names)
         (self.result.tail if depends else self.result.head).append(piece)
+
+
+def _bound(site: Site) -> set[str]:
+    """The names that a plain import statement binds."""
+    return {
+        name.asname or (name.name if site.is_from else name.name.partition(".")[0])
+        for name in site.names
+    }
 
 
 def _future_text(symbols: Symbols) -> str:

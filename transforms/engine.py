@@ -22,7 +22,7 @@ from transforms.imports.statement import Shrink
 from transforms.move.arrival import extend
 from transforms.move.authored import apply_edits, authored_blobs, path_of_new
 from transforms.move.cut import Cut, docstring_first, rebase_relative
-from transforms.move.cycles import check_cycles
+from transforms.move.cycles import Cycles, check_cycles
 from transforms.move.definitions import Definitions
 from transforms.move.destination import compose
 from transforms.move.exports import export_names
@@ -30,7 +30,7 @@ from transforms.move.intent import check_roots, check_targets
 from transforms.move.landing import refuse_anchors, refuse_blocked, refuse_without_init
 from transforms.move.preamble import Context, Preamble, derive
 from transforms.move.remarks import remarks
-from transforms.move.resolve import resolve_move, with_leaving
+from transforms.move.resolve import resolve_move, with_exports, with_leaving
 from transforms.move.soundness import check_module
 from transforms.move.state import Group, SourceState
 from transforms.reading.accepts import Accepts
@@ -55,15 +55,33 @@ from transforms.tree.names import Names
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
     """Apply a plan to a tree. Raises `Refusal` with the place and the next step."""
     formatters = formatters or no_formatters()
-    plan = with_leaving(plan, tree)
+    plan = with_exports(with_leaving(plan, tree), tree)
     accepts = Accepts(plan)
     if plan.moves:
         outcome = _apply_whole(plan, tree, formatters, accepts)
     else:
-        outcome = _Engine(plan, tree, formatters, accepts).run()
+        outcome = _moved(plan, tree, formatters, accepts)
     accepts.refuse_unneeded(OF_THE_MOVER)
     accepted = (Accepted(a.kind, str(a.module), a.symbol, a.reason) for a in plan.accepts)
     return replace(outcome, accepted=tuple(accepted))
+
+
+def _moved(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> Outcome:
+    """Move symbols. Helpers that are the same anywhere are copied where that ends a cycle."""
+    try:
+        return _Engine(plan, tree, formatters, accepts).run()
+    except Cycles as cycles:
+        if not (plan.newer and cycles.helpers):
+            raise
+        copied = tuple(
+            replace(d, copy=(*d.copy, *cycles.helpers.get(d.line, ()))) for d in plan.destinations
+        )
+        try:
+            return _moved(replace(plan, destinations=copied), tree, formatters, accepts)
+        except Refusal as refusal:
+            if refusal.kind == "copy":
+                raise cycles from None
+            raise
 
 
 def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> Outcome:
@@ -74,7 +92,7 @@ def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accept
     if plan.sources:
         alone = replace(plan, moves=(), edits=(), files=(), title="")
         try:
-            symbols = _Engine(alone, tree, no_formatters(), accepts).run()
+            symbols = _moved(alone, tree, no_formatters(), accepts)
         except Refusal:
             refuse_applied(rest, tree)  # the source is gone because it has moved
             raise

@@ -30,7 +30,8 @@ from transforms.tree.names import refuse_unimportable
 class Wanted:
     """A name that a file needs: from which module (absolute), spelled how, for run time or not.
 
-    `pragma` is a comment for tools that a statement made for it carries.
+    `pragma` is a comment for tools that a statement made for it carries. `apart`: for type checkers
+    even where the module is loaded at run time.
     """
 
     target: str
@@ -38,6 +39,7 @@ class Wanted:
     name: ImportedName
     type_checking: bool = False
     pragma: str | None = None
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ class Document:
         for wanted in waiting:
             if any(other.name == wanted.name for other, _ in self._wanted):
                 continue  # it is imported at run time, too
-            if self._loads(wanted.target):
+            if not wanted.apart and self._loads(wanted.target):
                 self.import_name(replace(wanted, type_checking=False))
             else:
                 self._import_for_type_checking(wanted)

@@ -2,6 +2,7 @@
 
 arrival      symbols put into a module that exists
 authored     the plan's literal text
+causes       why modules of a move would import each other, and what ends it
 claims       which statements leave, in which order; what would be torn is refused
 copies       which helpers may stand in two modules
 cut          the source: statements and orphaned imports out, names imported back

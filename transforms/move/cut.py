@@ -8,7 +8,7 @@ from collections.abc import Collection
 from transforms.errors import Place, Refusal
 from transforms.imports.document import Document, Wanted
 from transforms.imports.statement import ImportedName, render_import
-from transforms.move.needs import is_for_checkers
+from transforms.move.needs import is_for_checkers, refuse_run_time
 from transforms.move.old_names import give_with_warning
 from transforms.move.orphans import Orphans
 from transforms.move.state import Group, Move, SourceState
@@ -85,7 +85,7 @@ class Cut:
         wanted: dict[str, bool] = {}
         for name in sorted(self.source.moved):
             if name in used or name in listed or self._is_offered(name):
-                wanted[name] = (
+                wanted[name] = name in self.source.spec.type_checking or (
                     name not in listed
                     and not self._is_offered(name)
                     and all(is_for_checkers(use, self.symbols) for use in used[name])
@@ -115,11 +115,13 @@ class Cut:
     def _import_back(self) -> None:
         given = set(self.given_with_warning())
         wanted = {name: only for name, only in self.needed_back().items() if name not in given}
+        self._check_apart(wanted)
         in_place: list[Wanted] = []
         for name, type_checking in wanted.items():
             pragma = None if type_checking else self._pragma(name)
             target, spelled = self._target(name)
-            item = Wanted(target, spelled, ImportedName(name), type_checking, pragma)
+            apart = name in self.source.spec.type_checking
+            item = Wanted(target, spelled, ImportedName(name), type_checking, pragma, apart)
             self.imports_back.append(f"from {spelled} import {name}")
             if self.source.spec.imports_back == "in place" and not type_checking:
                 if self.document.statement_from(target, self._first_cut(), pragma) is None:
@@ -128,6 +130,21 @@ class Cut:
             self.document.import_name(item, before=self._first_use(name))
         if in_place:
             self._insert_in_place(in_place)
+
+    def _check_apart(self, wanted: Collection[str]) -> None:
+        """What the plan puts under TYPE_CHECKING is imported back at all, and needed by no run."""
+        used = self.symbols.uses(self.remaining)
+        postponed = self.symbols.has_future_annotations
+        for name in self.source.spec.type_checking:
+            if name not in wanted:
+                raise Refusal(
+                    "plan-schema",
+                    f"`type_checking` lists `{name}`, which `{self.source.located.dotted}` does "
+                    "not import back.",
+                    next_step="List moved symbols that what stays uses in annotations.",
+                    place=self.move.plan.place(self.source.spec.line),
+                )
+            refuse_run_time(name, used.get(name, ()), self.source, postponed=postponed)
 
     def _target(self, name: str) -> tuple[str, str]:
         """The module to import `name` back from, and how it is spelled here."""

@@ -24,7 +24,7 @@ from transforms.imports.guards import (
 )
 from transforms.imports.rebased import moved_text, respelled
 from transforms.imports.statement import ImportedName, Shrink
-from transforms.move.needs import Needs, dotted_imports, reached_modules
+from transforms.move.needs import Needs, dotted_imports, reached_modules, refuse_run_time
 from transforms.move.state import Group, Move, SourceState
 from transforms.source.fixtures import is_fixture_use
 from transforms.source.imports import Site, is_type_checking
@@ -122,7 +122,26 @@ class _Deriver:
             else:
                 depends = bool(helper_names & set(self._test_names(statement)))
                 self._guard(statement, self.guarded[index], depends=depends)
+        self._check_apart()
         return self.result
+
+    def _check_apart(self) -> None:
+        """What the plan puts under TYPE_CHECKING is imported at all, and needed by no run."""
+        apart = {item.name.asname or item.name.name for item in self.result.wanted if item.apart}
+        existing = self.context.existing
+        symbols = self.symbols if existing is None else existing.symbols
+        for name in self.group.spec.type_checking:
+            if name not in apart:
+                raise Refusal(
+                    "plan-schema",
+                    f"`type_checking` lists `{name}`, which `{self.destination.dotted}` does not "
+                    "import by name.",
+                    next_step="List names that the moved code uses and that it takes from another "
+                    "module.",
+                    place=self.move.plan.place(self.group.spec.line),
+                )
+            uses = self.needs.names[name]
+            refuse_run_time(name, uses, self.source, postponed=symbols.has_future_annotations)
 
     def _is_there(self, index: int) -> bool:
         """Whether the destination has a helper statement already, word for word."""
@@ -225,10 +244,12 @@ class _Deriver:
     def _want(self, target: str, name: str) -> None:
         existing = self.context.existing
         symbols = self.symbols if existing is None else existing.symbols
-        annotates = self.needs.only_annotates(name, postponed=symbols.has_future_annotations)
+        postponed = symbols.has_future_annotations
+        apart = name in self.group.spec.type_checking
+        annotates = apart or self.needs.only_annotates(name, postponed=postponed)
         pragma = "# noqa: F401" if all(map(is_fixture_use, self.needs.names[name])) else None
         self.result.wanted.append(
-            Wanted(target, self._spell(target, None), ImportedName(name), annotates, pragma)
+            Wanted(target, self._spell(target, None), ImportedName(name), annotates, pragma, apart)
         )
 
     def _spell(self, target: str, like: ast.ImportFrom | None) -> str:
@@ -297,11 +318,14 @@ class _Deriver:
             if bound != original:
                 raise self._itself(site, f"imports `{original}` as `{bound}`")
             return True  # the destination defines it
-        if target == site.target:
+        apart = bound in self.group.spec.type_checking
+        if target == site.target and not apart:
             return False
         wanted = ImportedName(original, bound if bound != original else None)
-        pragma = self.document.editor.look(site).pragma
-        self.result.wanted.append(Wanted(target, self._spell(target, node), wanted, False, pragma))
+        pragma = None if apart else self.document.editor.look(site).pragma
+        self.result.wanted.append(
+            Wanted(target, self._spell(target, node), wanted, apart, pragma, apart)
+        )
         return True
 
     def _refuse_itself(self, site: Site, imported: str) -> None:

@@ -72,7 +72,7 @@ def read(reader: Reader) -> Plan:
 def _source(table: Reader) -> Source:
     table.only(
         "module", "path", "imports_back", "reexports", "emptied", "becomes", "docstring_first",
-        "old",
+        "old", "type_checking",
     )  # fmt: skip
     reexports: tuple[str, ...] | None
     if isinstance(table.data.get("reexports"), bool):
@@ -98,13 +98,14 @@ def _source(table: Reader) -> Source:
         becomes=None if becomes is None else _python_module(table, "becomes"),
         docstring_first=table.boolean("docstring_first"),
         old=old,
+        type_checking=table.names("type_checking"),
     )
 
 
 def _destination(table: Reader) -> Destination:
     table.only(
         "module", "path", "symbols", "from", "before", "after", "at", "copy", "carry",
-        "licence", "header", "import_from",
+        "licence", "header", "import_from", "type_checking",
     )  # fmt: skip
     anchors = [key for key in ("before", "after", "at") if key in table.data]
     if len(anchors) > 1:
@@ -132,6 +133,7 @@ def _destination(table: Reader) -> Destination:
         licence=table.boolean("licence"),
         header=_header(table) if "header" in table.data else None,
         import_from=_python_module(table, "import_from") if "import_from" in table.data else None,
+        type_checking=table.names("type_checking"),
     )
 
 

@@ -101,6 +101,8 @@ def _source(source: Source) -> list[str]:
         fields.append("docstring_first = true")
     if source.old is not None:
         fields.append(f"old = {quote(source.old)}")
+    if source.type_checking:
+        fields.append(f"type_checking = {array(source.type_checking)}")
     return fields
 
 
@@ -125,6 +127,8 @@ def _destination(destination: Destination) -> list[str]:
         fields.append(f"header = {block(destination.header)}")
     if destination.import_from:
         fields.append(f"import_from = {quote(str(destination.import_from))}")
+    if destination.type_checking:
+        fields.append(f"type_checking = {array(destination.type_checking)}")
     return fields
 
 

@@ -31,6 +31,7 @@ from transforms.move.landing import refuse_anchors, refuse_blocked, refuse_witho
 from transforms.move.preamble import Context, Preamble, derive
 from transforms.move.remarks import remarks
 from transforms.move.resolve import resolve_move, with_exports, with_leaving
+from transforms.move.scans import folder_scans
 from transforms.move.soundness import check_module
 from transforms.move.state import Group, SourceState
 from transforms.reading.accepts import Accepts
@@ -382,7 +383,9 @@ class _Engine:
             for note in result.notes
             if (note.kind, note.message, note.place.excerpt) not in told
         ]
-        self.summary.notes = [*self.settled.notes, *later, *remarks(self.move)]
+        self.summary.notes = [*self.settled.notes, *later, *remarks(self.move, self.cuts)]
+        created = [d.path for d in self.summary.destinations if d.created]
+        self.summary.notes += folder_scans(created, self.tree, self.names)
         for path, data in result.texts.items():
             self.after[path] = Blob(data, self.tree.entries()[path])
         return result

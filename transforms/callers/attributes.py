@@ -18,6 +18,7 @@ from transforms.callers.lookups import (
     call_on,
     is_assignment,
     is_lookup,
+    is_only_tested,
     is_patch,
     replaces,
 )
@@ -172,6 +173,7 @@ class _Group:
             return self._multiple(call.node, source, line)
         if call is None or not (is_patch(call) or is_lookup(call)):
             self.caller.read(source.located.dotted, "", line)
+            self._note_value(reference.statement, outer, source, line)
             return None
         if call.name is None:
             self.caller.read(source.located.dotted, "", line)
@@ -184,6 +186,20 @@ class _Group:
         if is_patch(call):
             return self._patched(source, call.name, line)
         return self._read(source, call.name, line)
+
+    def _note_value(
+        self, statement: ast.stmt, node: ast.AST, source: SourceState, line: int
+    ) -> None:
+        """Note a module that is handed on: what moved is no longer read through it."""
+        dotted = source.located.dotted
+        lost = self.caller.around.lost[dotted]
+        if lost and not is_only_tested(statement, node):
+            self.caller.note(
+                "module as value",
+                line,
+                f"`{dotted}` is handed on here, and no longer has `{lost[0]}`: what is read from "
+                f'it is not known. `reexports = ["{lost[0]}"]` in the [[source]] keeps a name.',
+            )
 
     def _multiple(self, call: ast.Call, source: SourceState, line: int) -> str | None:
         """`patch.multiple(m, X=..., Y=...)`: all names must go to one module."""

@@ -44,6 +44,7 @@ class Surroundings:
         self.bound_back: dict[str, frozenset[str]] = {
             cut.source.located.dotted: _bound_back(cut) for cut in cuts
         }
+        self.lost = {cut.source.located.dotted: cut.lost() for cut in cuts}
         self.orphans: dict[str, frozenset[str]] = {
             cut.source.located.dotted: frozenset(cut.candidates()) for cut in cuts
         }

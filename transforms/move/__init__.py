@@ -18,8 +18,10 @@ old_names    names that left a module and are still given there, with a warning
 orphans      imports that only moved code needed
 pieces       imports and guards put into one
 preamble     the imports, guards and helpers that it needs
+registries   classes that somebody knows once their module is imported
 remarks      what moved code may do differently in its new module
 resolve      from a plan and a tree to the move
+scans        code that lists a folder, and so finds a new module
 soundness    whether what comes out binds every name before it reads it
 state        a move under way: sources, groups of symbols, homes and routes
 """

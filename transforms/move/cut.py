@@ -92,6 +92,13 @@ class Cut:
                 )
         return wanted
 
+    def lost(self) -> list[str]:
+        """Moved names that nothing gives any longer to who asks the old module for them."""
+        back = {name for name, annotates in self.needed_back().items() if not annotates}
+        kept = self.move.package_names.get(self.source.located.dotted, set())
+        given = set(self.given_with_warning())
+        return [name for name in self.source.moved if name not in back | kept | given]
+
     def _listed(self) -> set[str]:
         """Names in what stays of `__all__`."""
         return {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from transforms.move.cut import Cut
+from transforms.move.registries import class_registrations
 from transforms.move.state import Group, Move, SourceState
 from transforms.result.outcome import Note
 from transforms.scopes.types import Reference
@@ -13,6 +15,7 @@ from transforms.source.symbols import Symbols
 from transforms.syntax.called import called_name, decorating, last_name
 from transforms.syntax.kinds import is_main_guard
 
+_SHOWN = 3  # names that a message lists
 _OWN_PLACE = frozenset({"__file__", "__path__", "__package__", "__spec__", "__loader__"})
 # Functions that look up files or modules from the name of a module.
 _FROM_NAME = frozenset(
@@ -22,15 +25,19 @@ _FROM_NAME = frozenset(
 _REGISTERING = frozenset({"register", "route", "command", "group", "task", "subscribe", "on"})
 
 
-def remarks(move: Move) -> Iterator[Note]:
+def remarks(move: Move, cuts: Sequence[Cut]) -> Iterator[Note]:
     """Notes on the code that moves, and on what stays behind of its surroundings."""
     for group in move.groups:
         for index in sorted({*group.body, *group.carried, *group.copied}):
             yield from _own_module(group, index)
             yield from _registrations(group, index)
+        if not _is_imported_back(group.source.symbols, group):
+            yield from class_registrations(group, move)
         yield from _prepared_imports(group)
     for source in move.sources:
         yield from _calls_that_stay(source)
+    for cut in cuts:
+        yield from _own_names(cut)
 
 
 def _note(source: SourceState, kind: str, node: ast.AST, message: str) -> Note:
@@ -59,6 +66,31 @@ def _own_module(group: Group, index: int) -> Iterator[Note]:
                 reference.node,
                 "`__name__` is used to look something up, and is another one there.",
             )
+
+
+def _own_names(cut: Cut) -> Iterator[Note]:
+    """What stays asks its module for all its names, or for one by a text: some are gone."""
+    lost = cut.lost()
+    if not lost:
+        return
+    source = cut.source
+    shown = ", ".join(f"`{name}`" for name in lost[:_SHOWN]) + (", ..." * (len(lost) > _SHOWN))
+    keep = f'`reexports = ["{lost[0]}"]` in the [[source]] keeps a name'
+    for statement in source.symbols.statements:
+        if statement.index in source.cut:
+            continue
+        for reference in source.symbols.references[statement.index]:
+            if reference.owner is None and _asks_for_names(reference):
+                message = f"`{reference.name}` no longer leads to {shown} here; {keep}."
+                yield _note(source, "own module", reference.node, message)
+
+
+def _asks_for_names(reference: Reference) -> bool:
+    """`globals()`, `vars()`, `dir()`, and `__name__` by which a module is looked up."""
+    if reference.name in ("globals", "vars", "dir", "locals"):
+        deferred = reference.deferred and reference.name != "globals"
+        return _is_bare_call(reference) and not deferred
+    return reference.name == "__name__" and looks_up_by_name(reference)
 
 
 def _is_bare_call(reference: Reference) -> bool:
@@ -101,6 +133,9 @@ def _registrations(group: Group, index: int) -> Iterator[Note]:
 
 def _is_imported_back(symbols: Symbols, group: Group) -> bool:
     """Whether what stays imports anything of the group when it is imported itself."""
+    offered = group.source.spec.reexports
+    if offered is None or set(offered) & {*group.spec.symbols, *group.spec.carry}:
+        return True
     staying = [s.index for s in symbols.statements if s.index not in group.source.cut]
     used = symbols.uses(staying)
     return any(

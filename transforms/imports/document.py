@@ -78,7 +78,8 @@ class Document:
         self._style = style
         self.edits = Edits(self.module.text, self.module.newline)
         self.editor = ImportEditor(self.module, package, lambda: self.style, sorter=sorter)
-        self.symbols = once((Symbols, path, data), lambda: Symbols(self.module))
+        found = (Symbols, path, data, newer)
+        self.symbols = once(found, lambda: Symbols(self.module, newer=newer))
         self.head = Head(self.module)
         self._wanted: list[tuple[Wanted, int | None]] = []
         self._new: list[_New] = []

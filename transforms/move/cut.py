@@ -12,8 +12,9 @@ from transforms.move.needs import is_for_checkers, refuse_run_time
 from transforms.move.old_names import give_with_warning
 from transforms.move.orphans import Orphans
 from transforms.move.state import Group, Move, SourceState
+from transforms.scopes.types import Reference
 from transforms.source.edits import Block
-from transforms.source.fixtures import is_fixture_use
+from transforms.source.fixtures import finds, is_conftest, is_fixture_use, own_fixtures
 from transforms.source.symbols import Symbols
 from transforms.syntax.kinds import is_future, is_string
 from transforms.tree.names import refuse_unimportable, relative_name
@@ -84,6 +85,8 @@ class Cut:
         listed = self._listed() if self.source.spec.old is None else set()
         wanted: dict[str, bool] = {}
         for name in sorted(self.source.moved):
+            if self._is_found_anyway(name, used.get(name, ())) and name not in listed:
+                continue
             if name in used or name in listed or self._is_offered(name):
                 wanted[name] = name in self.source.spec.type_checking or (
                     name not in listed
@@ -110,7 +113,22 @@ class Cut:
     def _is_offered(self, name: str) -> bool:
         """Whether the plan keeps the name importable from here."""
         reexports = self.source.spec.reexports
+        if self.move.plan.newer and self._is_for_tests_below(name):
+            return True
         return not name.startswith("_") if reexports is None else name in reexports
+
+    def _is_for_tests_below(self, name: str) -> bool:
+        """Whether pytest asks this file for the name, for all tests below its folder."""
+        fixtures = {fixture.node.name for fixture in own_fixtures(self.document.module.tree)}
+        hook = name.startswith("pytest_")
+        return is_conftest(self.source.located.path) and (hook or name in fixtures)
+
+    def _is_found_anyway(self, name: str, uses: Collection[Reference]) -> bool:
+        """Whether only tests ask for a fixture that now lies in a `conftest.py` of theirs."""
+        home = self.source.moved[name].located.path
+        if not (self.move.plan.newer and uses and finds(home, self.source.after.path)):
+            return False
+        return all(map(is_fixture_use, uses)) and not self._is_offered(name)
 
     def _pragma(self, name: str) -> str | None:
         """What an import back needs, so that a linter does not call it unused."""

@@ -26,7 +26,7 @@ from transforms.imports.rebased import moved_text, respelled
 from transforms.imports.statement import ImportedName, Shrink
 from transforms.move.needs import Needs, dotted_imports, reached_modules, refuse_run_time
 from transforms.move.state import Group, Move, SourceState
-from transforms.source.fixtures import is_fixture_use
+from transforms.source.fixtures import finds, is_fixture_use
 from transforms.source.imports import Site, is_type_checking
 from transforms.source.module import Statement
 from transforms.source.symbols import ImportedBinding, Symbols
@@ -157,13 +157,19 @@ class _Deriver:
         if name in self.needs.bound or self._has_guard_of(name) or self.context.already(name):
             return
         if group is not None:
-            self._want(group.located.dotted, name)
+            if not self._finds_fixture(group, name):
+                self._want(group.located.dotted, name)
         elif self._is_copied(name) or self._copies_import(name):
             return
         elif name in self.symbols.defined or name in self.symbols.imports:
             self._want(self.source.after.dotted, name)
         elif name not in MODULE_NAMES and name not in BUILTINS:
             self._from_stars()
+
+    def _finds_fixture(self, group: Group, name: str) -> bool:
+        """Whether only tests ask for a fixture that lands in a `conftest.py` of theirs."""
+        found = self.move.plan.newer and finds(group.located.path, self.destination.path)
+        return found and all(map(is_fixture_use, self.needs.names[name]))
 
     def _is_copied(self, name: str) -> bool:
         return any(index in self.group.copied for index in self.symbols.defined.get(name, ()))

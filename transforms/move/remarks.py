@@ -10,6 +10,7 @@ from transforms.move.registries import class_registrations
 from transforms.move.state import Group, Move, SourceState
 from transforms.result.outcome import Note
 from transforms.scopes.types import Reference
+from transforms.source.fixtures import finds, is_conftest, own_fixtures
 from transforms.source.mutations import decorator_roots
 from transforms.source.symbols import Symbols
 from transforms.syntax.called import called_name, decorating, last_name
@@ -38,6 +39,7 @@ def remarks(move: Move, cuts: Sequence[Cut]) -> Iterator[Note]:
         yield from _calls_that_stay(source)
     for cut in cuts:
         yield from _own_names(cut)
+        yield from _fixtures(cut)
 
 
 def _note(source: SourceState, kind: str, node: ast.AST, message: str) -> Note:
@@ -83,6 +85,28 @@ def _own_names(cut: Cut) -> Iterator[Note]:
             if reference.owner is None and _asks_for_names(reference):
                 message = f"`{reference.name}` no longer leads to {shown} here; {keep}."
                 yield _note(source, "own module", reference.node, message)
+
+
+def _fixtures(cut: Cut) -> Iterator[Note]:
+    """Fixtures that come to be around more tests, or that old plans part from their tests."""
+    source, lost = cut.source, set(cut.lost())
+    for fixture in own_fixtures(source.document.module.tree):
+        name = fixture.node.name
+        group = source.moved.get(name)
+        if group is None:
+            continue
+        home = group.located.path
+        if fixture.autouse and is_conftest(home):
+            message = f"`{name}` is around every test below the folder of `{home}` from now on."
+            yield _note(source, "fixture", fixture.node, message)
+        elif name in lost and not cut.move.plan.newer:
+            special = fixture.autouse or fixture.name != name or is_conftest(source.located.path)
+            if special and not finds(home, source.located.path):
+                message = (
+                    f"Tests no longer find `{fixture.name}`; `format = 2` imports it back, and so "
+                    f'does `reexports = ["{name}"]` in the [[source]].'
+                )
+                yield _note(source, "fixture", fixture.node, message)
 
 
 def _asks_for_names(reference: Reference) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable
 
+from transforms.callers.grammars import is_list
 from transforms.callers.texts import PICKLES, any_path, short_path, text_paths
 from transforms.move.state import Move
 from transforms.paths import to_bytes
@@ -33,6 +35,7 @@ def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
     found_in = dict.fromkeys([*python, *scripts], named)
     found_in |= dict.fromkeys(_packages(move), _table_pattern(move, named))
     found_in |= dict.fromkeys(texts, _text_pattern(move))
+    found_in |= dict.fromkeys(_lists(move, texts), needle)
     return {
         path: data
         for path, data in tree.read_many(sorted(found)).items()
@@ -57,6 +60,12 @@ def _packages(move: Move) -> list[str]:
     return [f"{folder}/__init__.py" for folder in sorted(folders) if folder]
 
 
+def _lists(move: Move, texts: Iterable[str]) -> list[str]:
+    """Lists of files in the folder of a source, which name it by its last name alone."""
+    folders = {posixpath.dirname(source.located.path) for source in move.sources}
+    return [path for path in texts if posixpath.dirname(path) in folders and is_list(path)]
+
+
 def _any_of(names: Iterable[str]) -> bytes:
     """Any of the names, in UTF-8, or as a file in Latin-1 would hold it."""
     spelled = {to_bytes(name) for name in names}
@@ -74,10 +83,14 @@ def _dotted_pattern(move: Move) -> re.Pattern[bytes]:
 
 
 def _text_pattern(move: Move) -> re.Pattern[bytes]:
-    """Matches texts that name a source as a module, or its file."""
+    """Matches texts that name a source as a module, or its file, or what moved in part."""
     paths = any_path(short_path(source.located.path) for source in move.sources)
     return re.compile(
-        _dotted_pattern(move).pattern + rb"|" + paths.encode("utf-8", "surrogateescape")
+        _dotted_pattern(move).pattern
+        + rb"|"
+        + paths.encode("utf-8", "surrogateescape")
+        + rb"|"
+        + _reached_pattern(move)
     )
 
 
@@ -94,11 +107,6 @@ def _import_pattern(move: Move) -> re.Pattern[bytes]:
     began on a line before, in a dynamic import, or before a dot and a name that moved. Bounded, so
     that a line of megabytes costs no more than it must.
     """
-    moved = any_word(
-        name
-        for source in move.sources
-        for name in (source.symbols.defined if source.spec.becomes else source.moved)
-    )
     last = any_word(source.located.last for source in move.sources)
     return re.compile(
         rb"\b(?:from|import)\b[^\n]{0,400}?" + last + rb""
@@ -106,9 +114,17 @@ def _import_pattern(move: Move) -> re.Pattern[bytes]:
         rb"|\bimport_module\b[^\n]{0,200}?"
         + last
         + rb"|"
-        + last
-        + rb"\."
-        + moved
+        + _reached_pattern(move)
         + rb"|"
         + _dotted_pattern(move).pattern
     )
+
+
+def _reached_pattern(move: Move) -> bytes:
+    """Matches the last part of a source, a dot, and a name that moves."""
+    moved = any_word(
+        name
+        for source in move.sources
+        for name in (source.symbols.defined if source.spec.becomes else source.moved)
+    )
+    return any_word(source.located.last for source in move.sources) + rb"\." + moved

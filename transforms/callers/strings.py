@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from transforms.callers.context import Caller
 from transforms.callers.detours import is_ours
 from transforms.callers.lookups import PATCH_OPTIONS
-from transforms.callers.roles import Roles
+from transforms.callers.roles import PartialRoles, Roles
+from transforms.callers.written import Written
 from transforms.result.outcome import Edit
 from transforms.syntax.called import called_name, last_name
 
@@ -49,13 +50,15 @@ class Strings:
         self._module_only = re.compile(rf"({joined})[.:]?\Z")
         self._entry = re.compile(rf"(?<![\w.])({joined})(:)([^\W\d]\w*)")
         self._import = re.compile(rf"\bfrom[ \t]+({joined})[ \t]+import\b([^\r\n]*)")
-        self._roles = Roles(names)
+        self._roles, self._partial = Roles(names), PartialRoles(caller.move)
 
     def rewrite(self) -> None:
         """Record the edits in the document, and the notes."""
         if self._outside_imports():
             self._literals()
             self._documentation()
+        if self.caller.move.plan.newer:
+            self._doctests()
         self._relative_imports()
         self._shortened()
         self._tables()
@@ -222,6 +225,26 @@ class Strings:
                 continue
             self.edits.replace(match.start(1), match.end(1), home)
             self._log("documentation", line, match[0], f"{home}.{match[2]}")
+
+    def _doctests(self) -> None:
+        """Imports of examples, and references that leave packages out."""
+        text = self.module.text
+        if ">>>" not in text and ":`" not in text:
+            return
+        standing = [self.module.span(node) for node in standing_strings(self.module.tree)]
+        written = Written(self.caller.around)
+        found = [(c.start, c.end, c.new) for c in written.imports(text, "", doctests=True)]
+        found += self._partial.find(text)
+        for start, end, new in sorted(found):
+            line = self.module.line_of(start)
+            inside = _within(start, standing) or self._is_comment(start)
+            if inside and not self.caller.is_frozen(ast.Pass(lineno=line, col_offset=0)):
+                self.edits.replace(start, end, new)
+                self._log("documentation", line, text[start:end], " ".join(new.split()))
+
+    def _is_comment(self, offset: int) -> bool:
+        start = self.module.line_start(offset)
+        return self.module.text[start:offset].lstrip(" \t\f").startswith("#")
 
     # What is only noted
 

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transforms.callers.context import Readings, Surroundings
+from transforms.callers.grammars import Grammar, grammar_of, settles
 from transforms.callers.roles import Roles
+from transforms.callers.written import Written
 from transforms.errors import Place
 from transforms.result.outcome import Edit, Note
 
@@ -21,6 +23,8 @@ OTHERS = (".ipynb", ".yaml", ".yml", ".json", ".sh", ".pyx", ".pxd")
 PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 _NAMED = frozenset({"makefile", "dockerfile", "jenkinsfile", "procfile", "codeowners"})
 _WHOLE = re.compile(r"[ \t]*(?:\.\.[ \t]+[\w:+-]+::|:::)[ \t]*~?\Z")
+_INCLUDES = re.compile(r"(?:include::|--8<--|:::|@include)[^\n]*\Z")
+_WHOLE_MODULE = "Is about"  # so begins a note that says less than one of a name
 _EXCERPT = 200
 
 
@@ -30,7 +34,7 @@ def text_paths(paths: Iterable[str]) -> list[str]:
     found = []
     for path in paths:
         name = posixpath.basename(path).lower()
-        if name.endswith(suffixes) or name in _NAMED:
+        if name.endswith(suffixes) or name in _NAMED or grammar_of(path) is not None:
             found.append(path)
     return found
 
@@ -59,6 +63,7 @@ class Texts:
         self._entry = re.compile(rf"(?<![\w.])({joined}):([^\W\d]\w*)")
         self._import = re.compile(rf"\bfrom[ \t]+({joined})[ \t]+import\b(.*)")
         self._roles = Roles(names)
+        self._written = Written(around)
         files = {short_path(s.located.path): s for s in around.sources.values()}
         self._files = files
         self._file = re.compile(rf"(?<![\w.-])(?:[\w.-]+/){{0,40}}?({any_path(files)})(?!\w)")
@@ -70,6 +75,12 @@ class Texts:
             self._note_pickle(path, result)
             return result
         text = data.decode("utf-8", "surrogateescape")
+        grammar = grammar_of(path)
+        if self._around.move.plan.newer:
+            new = self._written_anew(path, text, grammar, result) if grammar else text
+            result.notes += self._notes(path, new)
+            result.data = new.encode("utf-8", "surrogateescape")
+            return result
         found: Iterator[re.Match[str]] = iter(())
         kind = "documentation"
         if path.lower().endswith(CONFIGURATION):
@@ -80,6 +91,25 @@ class Texts:
         result.notes += self._notes(path, new)
         result.data = new.encode("utf-8", "surrogateescape")
         return result
+
+    def _written_anew(self, path: str, text: str, grammar: Grammar, result: TextResult) -> str:
+        """The text by the grammar of its file; what entry points still read is recorded."""
+        if path.endswith(".toml") and _PLAN.search(text):
+            return text
+        if path.lower().endswith(CONFIGURATION):
+            for found in self._entry.finditer(text):
+                if self._around.move.named(found[1], found[2]) in (None, found[1]):
+                    line = text.count("\n", 0, found.start()) + 1
+                    place = place_in(path, text, line, found.start())
+                    result.external.setdefault((found[1], found[2]), place)
+        parts: list[str] = []
+        position = 0
+        for change in self._written.changes(path, text, grammar):
+            parts += [text[position : change.start], change.new]
+            position = change.end
+            line = text.count("\n", 0, change.start) + 1
+            result.edits.append(Edit(change.kind, line, change.before, change.after))
+        return "".join([*parts, text[position:]])
 
     def _replaced(
         self, path: str, text: str, found: list[re.Match[str]], kind: str, result: TextResult
@@ -106,16 +136,21 @@ class Texts:
         if path.endswith(".toml") and _PLAN.search(text):
             return
         kind = "notebook" if path.lower().endswith(".ipynb") else "text"
-        noted: set[int] = set()
+        noted: dict[int, Note] = {}
         patterns = (self._dotted, self._import, self._file)
         mentions = [found for pattern in patterns for found in pattern.finditer(text)]
         line, at = 1, 0
         for found in sorted(mentions, key=lambda m: m.start()):
             line, at = line + text.count("\n", at, found.start()), found.start()
-            why = "" if line in noted else self._why(path, text, found)
-            if why:
-                noted.add(line)
-                yield Note(kind, place_in(path, text, line, at), why)
+            if line in noted and not self._is_whole(noted[line]):
+                continue
+            why = self._why(path, text, found)
+            if why and (line not in noted or not why.startswith(_WHOLE_MODULE)):
+                noted[line] = Note(kind, place_in(path, text, line, at), why)
+        yield from noted.values()
+
+    def _is_whole(self, note: Note) -> bool:
+        return note.message.startswith(_WHOLE_MODULE)
 
     def _why(self, path: str, text: str, found: re.Match[str]) -> str:
         """What a person should know about a mention; "" if nothing."""
@@ -137,7 +172,7 @@ class Texts:
             return f"Names `{found[1]}`, which is deleted; it was left alone."
         if self._around.move.offers_all(found[1]):
             return ""
-        if path.lower().endswith(CONFIGURATION):
+        if path.lower().endswith(CONFIGURATION) or settles(path, "modules"):
             return f"Is about `{found[1]}` as a whole; it does not reach what moved."
         before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
         if path.lower().endswith(DOCUMENTS) and _WHOLE.match(before):
@@ -149,8 +184,11 @@ class Texts:
         source = self._files[found[1]]
         if source.spec.emptied == "delete" or source.spec.becomes is not None:
             return f"Names `{source.located.path}`, which goes; it was left alone."
-        settles = path.lower().endswith((*CONFIGURATION, "codeowners"))
-        return f"Is about `{source.located.path}`; it does not reach what moved." if settles else ""
+        line = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if path.lower().endswith(DOCUMENTS) and _INCLUDES.search(line):
+            return f"Shows a part of `{source.located.path}`; what moved is no longer in it."
+        about = path.lower().endswith((*CONFIGURATION, "codeowners")) or settles(path, "paths")
+        return f"Is about `{source.located.path}`; it does not reach what moved." if about else ""
 
     def _why_import(self, found: re.Match[str]) -> str:
         names = re.findall(r"\w+", found[2].replace("\\n", " "))

@@ -15,6 +15,7 @@ roles         references that documentation tools look up
 run           all callers of a move
 stars         `from source import *`
 strings       names in strings
+tables        tables of names that a package loads late, and `module:Name`
 texts         entry points and documentation in other files
 written       those files written anew, by their grammars
 """

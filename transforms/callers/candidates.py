@@ -121,10 +121,10 @@ def _import_pattern(move: Move) -> re.Pattern[bytes]:
 
 
 def _reached_pattern(move: Move) -> bytes:
-    """Matches the last part of a source, a dot, and a name that moves."""
+    """Matches the last part of a source, a dot or a colon, and a name that moves."""
     moved = any_word(
         name
         for source in move.sources
         for name in (source.symbols.defined if source.spec.becomes else source.moved)
     )
-    return any_word(source.located.last for source in move.sources) + rb"\." + moved
+    return any_word(source.located.last for source in move.sources) + rb"[.:]" + moved

@@ -15,6 +15,7 @@ from transforms.callers.context import Caller
 from transforms.callers.detours import is_ours
 from transforms.callers.lookups import PATCH_OPTIONS
 from transforms.callers.roles import PartialRoles, Roles
+from transforms.callers.tables import Tables
 from transforms.callers.written import Written
 from transforms.result.outcome import Edit
 from transforms.syntax.called import called_name, last_name
@@ -50,10 +51,13 @@ class Strings:
         self._module_only = re.compile(rf"({joined})[.:]?\Z")
         self._entry = re.compile(rf"(?<![\w.])({joined})(:)([^\W\d]\w*)")
         self._import = re.compile(rf"\bfrom[ \t]+({joined})[ \t]+import\b([^\r\n]*)")
+        self._own = Tables(caller)
         self._roles, self._partial = Roles(names), PartialRoles(caller.move)
 
     def rewrite(self) -> None:
         """Record the edits in the document, and the notes."""
+        if self.caller.move.plan.newer:
+            self._own.rewrite()
         if self._outside_imports():
             self._literals()
             self._documentation()
@@ -89,7 +93,9 @@ class Strings:
         for node in strings_of(self.module.tree):
             if isinstance(node, ast.JoinedStr):
                 self._f_string(node)
-            elif node in spared or not self._dotted.search(str(node.value)):
+            elif (
+                node in spared or node in self._own.done or not self._dotted.search(str(node.value))
+            ):
                 continue
             elif self.caller.is_frozen(node):
                 self._note_names(node, str(node.value))
@@ -315,9 +321,14 @@ class Strings:
             named = {str(node.value) for node in literals}
             if not any(self._moves(dotted, name) for name in named):
                 continue
+            moved = sorted(name for name in named if self._moves(dotted, name))
             for node in literals:
-                if node.value in (last, f".{last}"):
-                    self._note(node, "a table names a source, and elsewhere what moved from it")
+                if node.value in (last, f".{last}") and node not in self._own.done:
+                    self._note(
+                        node,
+                        f"a table names `{dotted}`, and elsewhere `{moved[0]}`, which moved from "
+                        f'it; `reexports = ["{moved[0]}"]` in the [[source]] keeps it there',
+                    )
 
     def _note(self, node: ast.expr, why: str) -> None:
         self.caller.note("string", node.lineno, f"{why[0].upper()}{why[1:]}.")

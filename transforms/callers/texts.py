@@ -98,16 +98,17 @@ class Texts:
             return text
         if path.lower().endswith(CONFIGURATION):
             for found in self._entry.finditer(text):
-                if self._around.move.named(found[1], found[2]) in (None, found[1]):
+                key = found[1], found[2]
+                if key not in result.external and self._around.move.named(*key) in (None, key[0]):
                     line = text.count("\n", 0, found.start()) + 1
-                    place = place_in(path, text, line, found.start())
-                    result.external.setdefault((found[1], found[2]), place)
+                    result.external[key] = place_in(path, text, line, found.start())
         parts: list[str] = []
-        position = 0
+        position = at = 0
+        line = 1
         for change in self._written.changes(path, text, grammar):
             parts += [text[position : change.start], change.new]
             position = change.end
-            line = text.count("\n", 0, change.start) + 1
+            line, at = line + text.count("\n", at, change.start), change.start
             result.edits.append(Edit(change.kind, line, change.before, change.after))
         return "".join([*parts, text[position:]])
 

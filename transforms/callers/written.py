@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from transforms.callers.context import Surroundings
 from transforms.callers.grammars import (
@@ -27,6 +28,9 @@ _INCLUDED = re.compile(
 )
 _ARRAY = re.compile(r"""(?m)^[ \t]*["']?([\w-]+)["']?[ \t]*=[ \t]*\[[^\]]*\Z""")
 _TABLE = re.compile(r"(?m)^[ \t]*\[+[ \t]*([^\]\n]+?)[ \t]*\]+")
+_LINE = 2_000  # characters of a line that are looked at beside a mention
+_WINDOW = 20_000  # and of a file, for the array and the table around it
+_MOST = 100  # mentions of one file in one list
 _SHIPPING = frozenset(
     {"include", "only-include", "py-modules", "sources", "files", "force-include"}
 )
@@ -84,7 +88,8 @@ class Written:
         """`shop.orders.Money`; not where the line imports the module to reach it by."""
         for found in self._symbol.finditer(text):
             home = self._home(found[1], found[3])
-            if home is not None and not self._whole.search(_line(text, found.start())):
+            around = _before(text, found.start()) + found[0] + _behind(text, found.end())
+            if home is not None and not self._whole.search(around):
                 kind = "entry point" if found[2] == ":" else "configuration"
                 after = f"{home}{found[2]}{found[3]}"
                 yield Change(found.start(1), found.end(1), home, kind, found[0], after)
@@ -92,7 +97,7 @@ class Written:
     def imports(self, text: str, kind: str, *, doctests: bool) -> Iterator[Change]:
         """`from shop.orders import Money, Order`: split where the names part."""
         for found in self._import.finditer(text):
-            lead = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+            lead = _before(text, found.start())
             prompt = lead.strip()
             if doctests != (prompt == ">>>") or text[found.end() : found.end() + 1] == "(":
                 continue
@@ -102,7 +107,7 @@ class Written:
                 homes.setdefault(home, []).append(item)
             if list(homes) == [found[1]]:
                 continue
-            rest = text[found.end() :].partition("\n")[0].strip()
+            rest = _behind(text, found.end()).strip()
             joint = "\n" + lead if prompt in ("", ">>>") and not rest else "; "
             rows = [f"from {home} import {', '.join(homes[home])}" for home in sorted(homes)]
             yield Change(*found.span(), joint.join(rows), kind, found[0], "; ".join(rows))
@@ -138,7 +143,8 @@ class Written:
                 if group.source is source and not group.located.exists
             }
             for old in dict.fromkeys(_spellings(source.located.path, folder)):
-                for found in re.finditer(rf"(?<![\w./-]){re.escape(old)}(?![\w./-])", text):
+                spelled = re.compile(rf"(?<![\w./-]){re.escape(old)}(?![\w./-])")
+                for found in islice(spelled.finditer(text), _MOST):
                     if grammar.tables and not _ships(text[: found.start()], grammar):
                         continue
                     news = [_spelled(new, old, source.located.path) for new in made]
@@ -165,6 +171,7 @@ def _is_listed(text: str, path: str) -> bool:
 
 def _ships(before: str, grammar: Grammar) -> bool:
     """Whether a text so far has opened an array of what is shipped, in a table of such a tool."""
+    before = before[-_WINDOW:]
     array, tables = _ARRAY.search(before), _TABLE.findall(before)
     shipping = array is not None and array[1] in _SHIPPING
     return shipping and bool(tables) and any(word in tables[-1] for word in grammar.tables)
@@ -179,7 +186,7 @@ def _beside(text: str, found: re.Match[str], news: list[str]) -> Change:
     first = text.rfind("\n", 0, start) + 1
     lead = text[first : start - len(quote)]
     comma = "," if quote else ""
-    behind = text[end:].partition("\n")[0].strip()
+    behind = _behind(text, end).strip()
     elements = [f"{quote}{new}{quote}" for new in news]
     if behind in ("", ",") and (not lead.strip() or lead.split()[:1] == ["include"]):
         added = "".join(f"{comma}\n{lead}{element}" for element in elements)
@@ -189,6 +196,12 @@ def _beside(text: str, found: re.Match[str], news: list[str]) -> Change:
     return Change(end, end, added, "configuration", before, " ".join([before, *elements]))
 
 
-def _line(text: str, at: int) -> str:
-    end = text.find("\n", at)
-    return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)]
+def _before(text: str, at: int) -> str:
+    """What stands before a place on its line, or the end of it where that is very long."""
+    return text[max(text.rfind("\n", 0, at) + 1, at - _LINE) : at]
+
+
+def _behind(text: str, at: int) -> str:
+    """What stands behind a place on its line, or the beginning of it where that is very long."""
+    end = text.find("\n", at, at + _LINE)
+    return text[at : end if end >= 0 else at + _LINE]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from transforms.errors import Refusal
 from transforms.result.outcome import Note
 from transforms.source.module import Module
-from transforms.syntax.called import called_name
+from transforms.syntax.called import called_name, last_name
 from transforms.syntax.parsing import parse
 from transforms.tree import Tree
 from transforms.tree.names import Names
@@ -18,8 +18,9 @@ from transforms.tree.names import Names
 # Calls that list what lies in a folder or a package.
 _LISTING = frozenset(
     {"iter_modules", "walk_packages", "listdir", "scandir", "glob", "iglob", "rglob", "iterdir"}
-    | {"walk", "fwalk", "contents", "is_resource", "files"}
+    | {"walk", "fwalk"}
 )
+_DEEP = frozenset({"walk_packages", "walk", "fwalk", "rglob"})  # those that list what lies below
 _WORDS = re.compile(b"|".join(re.escape(name.encode()) for name in sorted(_LISTING)))
 _OWN_FOLDER = frozenset({"__path__", "__file__"})
 
@@ -27,23 +28,20 @@ _OWN_FOLDER = frozenset({"__path__", "__file__"})
 def folder_scans(created: Iterable[str], tree: Tree, names: Names) -> Iterator[Note]:
     """Notes on calls that list a folder which gets one of the `created` modules.
 
-    They stand in the package or one above it and ask where that lies, or name the package.
+    They stand in the package or in one above it, and ask where that lies or name the package.
     """
     for path in created:
-        folder = posixpath.dirname(path)
-        near = {path, *_above(folder, tree)}
         package = names.package_of(path)
-        spelled = re.compile(rb"\b" + re.escape(package.encode()) + rb"\b") if package else None
-        for other in tree.search(_WORDS, [p for p in tree.entries() if p.endswith(".py")]):
+        near = [p for p in _above(posixpath.dirname(path), tree) if p != path]
+        for other in tree.search(_WORDS, near):
             data = tree.read(other)
-            if other in near or (spelled is not None and spelled.search(data)):
-                for node in _scans(other, data, package, is_near=other in near):
-                    place = Module(other, data).place(node.lineno)
-                    message = (
-                        f"This lists a folder, to which `{path}` comes; where it takes every "
-                        "module that it finds, choose another folder."
-                    )
-                    yield Note("folder scan", place, message)
+            own = posixpath.dirname(other) == posixpath.dirname(path)
+            for node in _scans(other, data, package, own=own):
+                message = (
+                    f"This lists a folder, to which `{path}` comes; where it takes every "
+                    "module that it finds, choose another folder."
+                )
+                yield Note("folder scan", Module(other, data).place(node.lineno), message)
 
 
 def _above(folder: str, tree: Tree) -> Iterator[str]:
@@ -57,21 +55,27 @@ def _above(folder: str, tree: Tree) -> Iterator[str]:
             yield path
 
 
-def _scans(path: str, data: bytes, package: str, *, is_near: bool) -> Iterator[ast.Call]:
-    """The calls of a file that list the folder of `package`."""
+def _scans(path: str, data: bytes, package: str, *, own: bool) -> Iterator[ast.Call]:
+    """The calls of a file that list the folder of `package`; `own`: it lies there itself."""
     try:
         tree = parse(data, path)
     except Refusal:
         return
-    asks = is_near and any(
+    asks = any(
         (node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")) in _OWN_FOLDER
         for node in ast.walk(tree)
     )
     last = package.rpartition(".")[2]
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and called_name(node) in _LISTING:
-            if asks or _names(node, package, last):
+        if isinstance(node, ast.Call) and called_name(node) in _LISTING and not _is_ast(node):
+            reaches = asks and (own or called_name(node) in _DEEP)
+            if reaches or _names(node, package, last):
                 yield node
+
+
+def _is_ast(call: ast.Call) -> bool:
+    """`ast.walk` lists no folder."""
+    return isinstance(call.func, ast.Attribute) and last_name(call.func.value) == "ast"
 
 
 def _names(call: ast.Call, package: str, last: str) -> bool:

@@ -63,6 +63,7 @@ class Strings:
             self._documentation()
         if self.caller.move.plan.newer:
             self._doctests()
+        self._examples()
         self._relative_imports()
         self._shortened()
         self._tables()
@@ -247,6 +248,17 @@ class Strings:
             if inside and not self.caller.is_frozen(ast.Pass(lineno=line, col_offset=0)):
                 self.edits.replace(start, end, new)
                 self._log("documentation", line, text[start:end], " ".join(new.split()))
+
+    def _examples(self) -> None:
+        """`>>> shop.orders.Money`: an example that reaches what moved through its old module."""
+        if ">>>" not in self.module.text:
+            return
+        for found in self._dotted.finditer(self.module.text):
+            line = self.module.line_of(found.start())
+            example = self.module.line_text(line).lstrip(" \t").startswith((">>>", "..."))
+            if example and found[3] in self.caller.around.lost.get(found[1], ()):
+                message = f"An example reaches `{found[3]}` through its old module."
+                self.caller.note("doctest", line, message)
 
     def _is_comment(self, offset: int) -> bool:
         start = self.module.line_start(offset)

@@ -28,7 +28,7 @@ _INCLUDED = re.compile(
 )
 _ARRAY = re.compile(r"""(?m)^[ \t]*["']?([\w-]+)["']?[ \t]*=[ \t]*\[[^\]]*\Z""")
 _TABLE = re.compile(r"(?m)^[ \t]*\[+[ \t]*([^\]\n]+?)[ \t]*\]+")
-_LINE = 2_000  # characters of a line that are looked at beside a mention
+_LINE = 400  # characters of a line that are looked at beside a mention
 _WINDOW = 20_000  # and of a file, for the array and the table around it
 _MOST = 100  # mentions of one file in one list
 _SHIPPING = frozenset(

@@ -9,6 +9,7 @@ cut          the source: statements and orphaned imports out, names imported bac
 cycles       import cycles, on what modules import before and after
 definitions  where a name is defined, through re-exports
 destination  new modules composed
+examples     examples in docstrings, which run among the names of their module
 exports      what a package's `__init__` exports
 gaps         blank lines between moved statements
 intent       what a plan says of files that the move does not touch: each must be there

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from transforms.move.cut import Cut
+from transforms.move.examples import example_names
 from transforms.move.registries import class_registrations
 from transforms.move.state import Group, Move, SourceState
 from transforms.result.outcome import Note
@@ -40,6 +41,7 @@ def remarks(move: Move, cuts: Sequence[Cut]) -> Iterator[Note]:
     for cut in cuts:
         yield from _own_names(cut)
         yield from _fixtures(cut)
+        yield from example_names(cut)
 
 
 def _note(source: SourceState, kind: str, node: ast.AST, message: str) -> Note:

@@ -113,7 +113,7 @@ def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accept
         changes=ChangeSet.of({path: tree.blob(path) for path in run.after}, run.after),
         callers=_callers(callers),
         authored=(*symbols.authored, *_authored_text(plan, run.names)),
-        notes=_in_order([*symbols.notes, *run.notes]),
+        notes=_in_order([*symbols.notes, *run.notes, *_unrun(formatters)]),
         formatted=tuple(str(tool) for tool in formatters.tools),
         formatter_edits=changed,
         phases=(*symbols.phases, *phases),
@@ -137,6 +137,13 @@ def _in_order(notes: Iterable[Note]) -> tuple[Note, ...]:
         return note.place.path, note.place.line or 0, note.kind, note.message
 
     return tuple(sorted(notes, key=key))
+
+
+def _unrun(formatters: Formatters) -> Iterator[Note]:
+    """Hooks of the repository that rewrite code, which a person runs on what the move touched."""
+    for hook in formatters.unrun:
+        message = f"`{hook.name}` rewrites code, and was not run on what the move touches."
+        yield Note("hook", hook.place, message)
 
 
 def _authored_text(plan: Plan, names: Names) -> Iterator[Authored]:
@@ -504,7 +511,7 @@ class _Engine:
             ),
             callers=_callers(self.summary.callers),
             authored=tuple(self._authored()),
-            notes=_in_order(self._standing_notes()),
+            notes=_in_order([*self._standing_notes(), *_unrun(self.formatters)]),
             formatted=tuple(str(tool) for tool in self.formatters.tools),
             formatter_edits=formatter_edits,
             phases=tuple(Phase(name, seconds) for name, seconds in self.phases.items()),

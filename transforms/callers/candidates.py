@@ -13,6 +13,7 @@ from transforms.paths import to_bytes
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import Tree
 
+_INSTALLING = frozenset({"setup.py", "setup.cfg", "pyproject.toml"})
 PYTHON = (".py", ".pyi", ".pyw")
 _DOTS = re.compile(rb"\bfrom[ \t]*\.+[ \t]*import\b")
 
@@ -30,7 +31,8 @@ def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
     scripts = [path for path in regular if "." not in path.rpartition("/")[2]]
     texts = set(text_paths(regular))
     dots = set(_by_dots(tree, move, python))
-    found = {*tree.search(needle, [*python, *scripts, *texts]), *dots}
+    packages = set(_by_package(tree, move, regular)) - own
+    found = {*tree.search(needle, [*python, *scripts, *texts]), *dots, *packages}
     named = _import_pattern(move)
     found_in = dict.fromkeys([*python, *scripts], named)
     found_in |= dict.fromkeys(_packages(move), _table_pattern(move, named))
@@ -39,7 +41,7 @@ def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
     return {
         path: data
         for path, data in tree.read_many(sorted(found)).items()
-        if path in dots or path.endswith(PICKLES) or found_in[path].search(data)
+        if path in dots or path in packages or path.endswith(PICKLES) or found_in[path].search(data)
     }
 
 
@@ -58,6 +60,20 @@ def _packages(move: Move) -> list[str]:
     """The `__init__` of the package that each source lies in, which may load it lazily."""
     folders = {source.located.path.rpartition("/")[0] for source in move.sources}
     return [f"{folder}/__init__.py" for folder in sorted(folders) if folder]
+
+
+def _by_package(tree: Tree, move: Move, paths: Iterable[str]) -> list[str]:
+    """Files that say what is installed and name a package below which the move makes another."""
+    folders = {posixpath.dirname(path) for path in tree.entries()}
+    parents = {
+        move.names.package_of(group.located.path).rpartition(".")[0]
+        for group in move.groups
+        if posixpath.dirname(group.located.path) not in folders
+    }
+    if not move.plan.newer or not parents - {""}:
+        return []
+    own = [path for path in paths if posixpath.basename(path) in _INSTALLING]
+    return tree.search(re.compile(any_word(parents - {""})), own)
 
 
 def _lists(move: Move, texts: Iterable[str]) -> list[str]:

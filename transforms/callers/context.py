@@ -37,7 +37,7 @@ class Surroundings:
     """What is known about the move and the tree beside the file at hand."""
 
     def __init__(self, move: Move, cuts: Sequence[Cut], names: Names, tree: Tree) -> None:
-        self.move, self.names = move, names
+        self.move, self.names, self.tree = move, names, tree
         self.readers = Readers(tree, names, move.open_document)
         self.patches = Patches(cuts)
         self.sources = {source.located.dotted: source for source in move.sources}

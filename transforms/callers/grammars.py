@@ -79,6 +79,14 @@ GRAMMARS = (
         '[tool.hatch.build]\ninclude = ["shop/orders.py", "shop/money.py"]',
         tables=("setuptools", "hatch", "flit", "poetry", "pdm", "scikit-build", "uv"),
     ),
+    _row(
+        "setup.cfg",
+        (LISTS, NAMES),
+        "[options]\npy_modules =\n    shop.orders",
+        "[options]\npy_modules =\n    shop.orders\n    shop.money",
+        tables=("options",),
+        settles=("modules", "paths"),
+    ),
     # Documents: what a tool looks up or runs; prose is noted.
     _row(
         "*.rst *.md *.txt *.markdown",

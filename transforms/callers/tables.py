@@ -8,10 +8,12 @@ that are put together; they are noted by `transforms.callers.strings`.
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
 from transforms.callers.context import Caller
+from transforms.callers.written import beside, modules_listed
 from transforms.move.state import SourceState
 from transforms.result.outcome import Edit
 
@@ -35,6 +37,8 @@ class Tables:
         for node in ast.walk(self.module.tree):
             if isinstance(node, ast.Dict) and late and not self.caller.is_frozen(node):
                 self._table(node)
+        if posixpath.basename(self.module.path) == "setup.py":
+            self._setup()
         for node in ast.walk(self.module.tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 if node not in self.done and not self.caller.is_frozen(node):
@@ -160,6 +164,25 @@ class Tables:
             entry = f"{quote}{name}{quote}: {opening}{inner}{closing}"
             self.caller.document.edits.insert(module.span(value)[1], joint + entry)
             self._log(key, "", entry)
+
+    def _setup(self) -> None:
+        """`setup(py_modules=["orders"], packages=["shop"])`: new ones stand beside the old."""
+        listed = list(modules_listed(self.caller.around))
+        for node in ast.walk(self.module.tree):
+            if not isinstance(node, ast.keyword) or node.arg not in ("py_modules", "packages"):
+                continue
+            elements = node.value.elts if isinstance(node.value, (ast.List, ast.Tuple)) else []
+            values = {e.value: e for e in elements if isinstance(e, ast.Constant)}
+            for old, new in listed:
+                is_package = self._is_package(old)
+                if old in values and new not in values and is_package == (node.arg == "packages"):
+                    start, end = self.module.span(values[old])
+                    change = beside(self.module.text, start + 1, end - 1, [new])
+                    self.caller.document.edits.insert(change.start, change.new)
+                    self._log(node.value, change.before, change.after)
+
+    def _is_package(self, dotted: str) -> bool:
+        return (self.caller.around.names.path_of(dotted) or "").endswith("__init__.py")
 
     # Specs
 

@@ -18,7 +18,7 @@ from transforms.callers.grammars import (
     Grammar,
 )
 from transforms.callers.roles import PartialRoles, Roles
-from transforms.move.state import SourceState
+from transforms.move.state import Move, SourceState
 
 _NAME = r"[^\W\d]\w*"
 _ITEM = rf"{_NAME}(?:[ \t]+as[ \t]+{_NAME})?"
@@ -26,8 +26,10 @@ _INCLUDED = re.compile(
     r"literalinclude::[ \t]+(\S{1,400})[^\n]*\n(?:[ \t]+:[^\n]*\n){0,20}?"
     rf"[ \t]+:pyobject:[ \t]+({_NAME})"
 )
-_ARRAY = re.compile(r"""(?m)^[ \t]*["']?([\w-]+)["']?[ \t]*=[ \t]*\[[^\]]*\Z""")
+_ARRAY_KEY = re.compile(r"""[ \t]*["']?([\w-]+)["']?[ \t]*=[ \t]*\Z""")
+_LINES_KEY = re.compile(r"([\w-]+)[ \t]*=")
 _TABLE = re.compile(r"(?m)^[ \t]*\[+[ \t]*([^\]\n]+?)[ \t]*\]+")
+_LISTING_TABLES = frozenset({"tool.setuptools", "options"})
 _LINE = 400  # characters of a line that are looked at beside a mention
 _WINDOW = 20_000  # and of a file, for the array and the table around it
 _MOST = 100  # mentions of one file in one list
@@ -136,12 +138,10 @@ class Written:
     def _lists(self, path: str, text: str, grammar: Grammar) -> Iterator[Change]:
         """A list of files that has a source gets the new modules that come from it."""
         folder = posixpath.dirname(path)
+        for old, new in modules_listed(self._around) if grammar.tables else ():
+            yield from self._module_lists(text, grammar, old, new)
         for source in self._move.sources:
-            made = {
-                group.located.path: None
-                for group in self._move.groups
-                if group.source is source and not group.located.exists
-            }
+            made = new_files(self._move, source)
             for old in dict.fromkeys(_spellings(source.located.path, folder)):
                 spelled = re.compile(rf"(?<![\w./-]){re.escape(old)}(?![\w./-])")
                 for found in islice(spelled.finditer(text), _MOST):
@@ -150,7 +150,49 @@ class Written:
                     news = [_spelled(new, old, source.located.path) for new in made]
                     news = [new for new in news if not _is_listed(text, new)]
                     if news:
-                        yield _beside(text, found, news)
+                        yield beside(text, *found.span(), news)
+
+    def _module_lists(self, text: str, grammar: Grammar, old: str, new: str) -> Iterator[Change]:
+        """A list of modules, or of packages without what lies below, that has `old`."""
+        is_package = (self._around.names.path_of(old) or "").endswith("__init__.py")
+        key = "packages" if is_package else "py.modules"
+        word = re.compile(rf"(?<![\w./-]){re.escape(old)}(?![\w./-])")
+        for found in islice(word.finditer(text), _MOST):
+            before = text[max(0, found.start() - _WINDOW) : found.start()]
+            tables = _TABLE.findall(before)
+            if not tables or tables[-1] not in _LISTING_TABLES or _is_listed(text, new):
+                continue
+            if re.fullmatch(key, _array_key(before) or _lines_key(before)):
+                yield beside(text, *found.span(), [new])
+
+
+def modules_listed(around: Surroundings) -> Iterator[tuple[str, str]]:
+    """New modules and new packages, each with the one beside which a list has to name it."""
+    move = around.move
+    folders = {posixpath.dirname(path) for path in around.tree.entries()}
+    for group in move.groups:
+        old, new = group.source.located.dotted, group.located.dotted
+        package = move.names.package_of(group.located.path)
+        if not group.located.exists:
+            yield old, new
+            if package and posixpath.dirname(group.located.path) not in folders:
+                yield package.rpartition(".")[0], package
+
+
+def new_files(move: Move, source: SourceState) -> list[str]:
+    """The files that come from a source: new modules, and the `__init__` of new packages."""
+    made = {
+        group.located.path: None
+        for group in move.groups
+        if group.source is source and not group.located.exists
+    }
+    folders = {posixpath.dirname(path) for path in made}
+    for package in move.plan.packages:
+        place = move.plan.place(package.line)
+        located = move.names.locate_new(package.module, place, package=True)
+        if not located.exists and posixpath.dirname(located.path) in folders:
+            made[located.path] = None
+    return list(made)
 
 
 def _spellings(path: str, folder: str) -> list[str]:
@@ -172,14 +214,31 @@ def _is_listed(text: str, path: str) -> bool:
 def _ships(before: str, grammar: Grammar) -> bool:
     """Whether a text so far has opened an array of what is shipped, in a table of such a tool."""
     before = before[-_WINDOW:]
-    array, tables = _ARRAY.search(before), _TABLE.findall(before)
-    shipping = array is not None and array[1] in _SHIPPING
+    tables = _TABLE.findall(before)
+    shipping = _array_key(before) in _SHIPPING
     return shipping and bool(tables) and any(word in tables[-1] for word in grammar.tables)
 
 
-def _beside(text: str, found: re.Match[str], news: list[str]) -> Change:
+def _array_key(before: str) -> str:
+    """The key whose array a text so far has opened; "" if none is open."""
+    opened = before.rfind("[")
+    if opened < 0 or before.rfind("]") > opened:
+        return ""
+    found = _ARRAY_KEY.match(before[before.rfind("\n", 0, opened) + 1 : opened])
+    return found[1] if found else ""
+
+
+def _lines_key(before: str) -> str:
+    """The key of an INI file under which the line at the end of a text stands; "" if none."""
+    for line in reversed(before.split("\n")):
+        if line[:1] not in ("", " ", "\t"):
+            found = _LINES_KEY.match(line)
+            return found[1] if found else ""
+    return ""
+
+
+def beside(text: str, start: int, end: int, news: list[str]) -> Change:
     """New elements behind the one that is there, quoted and on lines of their own as it is."""
-    start, end = found.span()
     quote = text[start - 1 : start] if text[start - 1 : start] in ("'", '"') else ""
     if quote and text[end : end + 1] == quote:
         end += 1

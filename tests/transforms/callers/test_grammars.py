@@ -89,5 +89,5 @@ def test_what_is_literal_and_means_one_thing_is_rewritten(
 
 def test_lists_are_known_by_the_table() -> None:
     assert [row.files[0] for row in GRAMMARS if LISTS in row.forms] == [
-        "manifest.in", "meson.build", "cmakelists.txt", "pyproject.toml",
+        "manifest.in", "meson.build", "cmakelists.txt", "pyproject.toml", "setup.cfg",
     ]  # fmt: skip

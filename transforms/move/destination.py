@@ -29,7 +29,7 @@ def compose(
     newline = source.module.newline
     document = Document(
         first.located.path,
-        _head_text(groups, preambles, newline).encode(),
+        _head_text(groups, preambles, newline, newer=newer).encode(),
         first.located.package,
         sorter=sorter,
         style=source.style,
@@ -55,9 +55,11 @@ def compose(
     return text.encode()
 
 
-def _head_text(groups: Sequence[Group], preambles: Sequence[Preamble], newline: str) -> str:
+def _head_text(
+    groups: Sequence[Group], preambles: Sequence[Preamble], newline: str, *, newer: bool
+) -> str:
     """Header, `__future__` imports, and the imports of the first source as they stand there."""
-    parts = [part for part in [_header(groups, newline)] if part]
+    parts = [part for part in [_header(groups, newline, newer=newer)] if part]
     futures = list(dict.fromkeys(preamble.future for preamble in preambles if preamble.future))
     parts += [with_newlines(newline.join(futures), newline)] if futures else []
     first = groups[0].source
@@ -100,23 +102,27 @@ def _gap_over(module: Module, above: int, below: int) -> int:
     return 0
 
 
-def _header(groups: Sequence[Group], newline: str) -> str:
-    """The plan's own header, or the source's licence; "" for neither."""
+def _header(groups: Sequence[Group], newline: str, *, newer: bool) -> str:
+    """The plan's own header, or the source's licence; "" for neither.
+
+    `newer`: a licence comes along unasked.
+    """
     for group in groups:
         if group.spec.header is not None:
             return with_newlines(group.spec.header.rstrip("\n"), newline)
     for group in groups:
-        if not group.spec.licence:
+        if not (group.spec.licence or newer):
             continue
         licence = licence_of(group.source.document.module)
-        if not licence:
+        if not licence and group.spec.licence:
             raise Refusal(
                 "no-licence",
                 f"`{group.source.located.path}` starts with no licence text to copy.",
                 next_step="Drop `licence = true`, or write the text as `header`.",
                 place=group.source.place(1),
             )
-        return with_newlines(licence, newline)
+        if licence:
+            return with_newlines(licence, newline)
     return ""
 
 

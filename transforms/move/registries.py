@@ -40,7 +40,7 @@ def class_registrations(group: Group, move: Move) -> Iterator[Note]:
     for index in group.body:
         node = source.symbols.statements[index].node
         if isinstance(node, ast.ClassDef):
-            found = _registering(node, source.document, move, _DEPTH)
+            found = _acting(node) or _registering(node, source.document, move, _DEPTH)
             if found is not None:
                 home = group.located.dotted
                 keep = f'`reexports = ["{node.name}"]` in the [[source]] lets the old module do it'
@@ -49,6 +49,14 @@ def class_registrations(group: Group, move: Move) -> Iterator[Note]:
                     f"imported, which nothing that stays does; {keep}."
                 )
                 yield Note("registration", source.place(node.lineno), message)
+
+
+def _acting(node: ast.ClassDef) -> _Base | None:
+    """A call that the body of a class makes for its effect."""
+    for child in node.body:
+        if isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
+            return _Base(ast.unparse(child.value.func), "called in its body")
+    return None
 
 
 def _registering(node: ast.ClassDef, document: Document, move: Move, depth: int) -> _Base | None:

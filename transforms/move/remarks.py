@@ -33,7 +33,8 @@ def remarks(move: Move, cuts: Sequence[Cut]) -> Iterator[Note]:
         for index in sorted({*group.body, *group.carried, *group.copied}):
             yield from _own_module(group, index)
             yield from _registrations(group, index)
-        if not _is_imported_back(group.source.symbols, group):
+        back = _is_imported_back(group.source.symbols, group)
+        if not (back or _is_exported_above(group, move)):
             yield from class_registrations(group, move)
         yield from _prepared_imports(group)
     for source in move.sources:
@@ -169,6 +170,18 @@ def _is_imported_back(symbols: Symbols, group: Group) -> bool:
         for name in (*group.spec.symbols, *group.spec.carry)
         for reference in used.get(name, ())
     )
+
+
+def _is_exported_above(group: Group, move: Move) -> bool:
+    """Whether a package above the source imports something of the group for who asks for it."""
+    names = {*group.spec.symbols, *group.spec.carry}
+    for package in move.plan.packages:
+        if names & set(package.exports):
+            place = move.plan.place(package.line)
+            above = move.names.locate_new(package.module, place, package=True).dotted
+            if group.source.located.dotted.startswith(f"{above}."):
+                return True
+    return False
 
 
 def _calls_that_stay(source: SourceState) -> Iterator[Note]:

@@ -80,7 +80,7 @@ def _moved(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> 
         try:
             return _moved(replace(plan, destinations=copied), tree, formatters, accepts)
         except Refusal as refusal:
-            if refusal.kind == "copy":
+            if refusal.kind in ("copy", "cycle"):
                 raise cycles from None
             raise
 

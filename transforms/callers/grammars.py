@@ -7,7 +7,7 @@ it. What is literal and means one thing is rewritten; the rest is noted with its
 from __future__ import annotations
 
 import fnmatch
-import posixpath
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -138,12 +138,37 @@ GRAMMARS = (
 def grammar_of(path: str) -> Grammar | None:
     """The row for a file; None if nothing is known of it."""
     low = path.lower()
-    name = posixpath.basename(low)
-    for row in GRAMMARS:
+    name = low.rpartition("/")[2]
+    found = [_BY_NAME.get(name), _BY_SUFFIX.get(name[name.rfind(".") :] if "." in name else "")]
+    found += [row for pattern, row in _BY_PATTERN if pattern.match(name)]
+    found += [row for folder, row in _BY_FOLDER if low.startswith(folder)]
+    rows = [row for row in found if row is not None]
+    return GRAMMARS[min(rows)] if rows else None
+
+
+def _indexed() -> tuple[
+    dict[str, int], dict[str, int], list[tuple[re.Pattern[str], int]], list[tuple[str, int]]
+]:
+    """The rows by whole names, suffixes, other patterns and folders, for each file is asked."""
+    names: dict[str, int] = {}
+    suffixes: dict[str, int] = {}
+    patterns: dict[int, list[str]] = {}
+    folders: list[tuple[str, int]] = []
+    for index, row in enumerate(GRAMMARS):
         for pattern in row.files:
-            if fnmatch.fnmatchcase(low if "/" in pattern else name, pattern):
-                return row
-    return None
+            if pattern.endswith("/*"):
+                folders.append((pattern[:-1], index))
+            elif "*" not in pattern:
+                names.setdefault(pattern, index)
+            elif re.fullmatch(r"\*\.\w+", pattern):
+                suffixes.setdefault(pattern[1:], index)
+            else:
+                patterns.setdefault(index, []).append(fnmatch.translate(pattern))
+    joined = [(re.compile("|".join(found)), index) for index, found in patterns.items()]
+    return names, suffixes, joined, folders
+
+
+_BY_NAME, _BY_SUFFIX, _BY_PATTERN, _BY_FOLDER = _indexed()
 
 
 def is_list(path: str) -> bool:

@@ -12,7 +12,7 @@ from transforms.imports.guards import holds_imports, may_stand_twice
 from transforms.move.copies import refuse_copy
 from transforms.move.needs import is_for_checkers
 from transforms.move.state import Group, Move, SourceState
-from transforms.reading.writer import array
+from transforms.reading.writer import quote
 from transforms.scopes.types import Reference
 from transforms.source.symbols import Symbols
 from transforms.syntax.called import called_name
@@ -48,7 +48,7 @@ class Causes:
             seen: set[str] = set()
             for index, group in self._within(source, importer):
                 for name, uses in source.symbols.uses([index]).items():
-                    if name not in seen and self._home(source, name) == target:
+                    if name not in seen and self._home(source, name, group) == target:
                         if not self._for_checkers(uses, source.symbols):
                             seen.add(name)
                             line = getattr(uses[0].node, "lineno", 1)
@@ -64,10 +64,12 @@ class Causes:
             if home == module and not statement.is_import:
                 yield statement.index, group
 
-    def _home(self, source: SourceState, name: str) -> str | None:
+    def _home(self, source: SourceState, name: str, user: Group | None) -> str | None:
         group = source.moved.get(name)
         if group is not None:
             return group.located.dotted
+        if user is not None and name in user.spec.copy:
+            return user.located.dotted
         return source.after.dotted if name in source.symbols.defined else None
 
     def _for_checkers(self, uses: Iterable[Reference], symbols: Symbols) -> bool:
@@ -83,13 +85,13 @@ class Causes:
             if group is None or need.name in need.source.moved:
                 continue
             key = (group.spec.line, _remedy(need))
-            if key[1] == "symbols":  # it goes along once
+            if key[1] in ("symbols", "carry"):  # it goes along once
                 key = (taken.setdefault((need.source.located.dotted, need.name), key[0]), key[1])
             groups[group.spec.line] = group
             names = lists.setdefault(key, [])
             names += [] if need.name in names else [need.name]
         return [
-            f"`{key} = {array((*getattr(groups[line].spec, key), *names))}` in the "
+            f"`{key} = {_listed((*getattr(groups[line].spec, key), *names))}` in the "
             f"[[destination]] of `{groups[line].located.dotted}` ({self._where(line)})"
             for (line, key), names in lists.items()
         ]
@@ -99,17 +101,24 @@ class Causes:
         return f"{place.path}:{place.line}"
 
     def helpers(self, needs: Iterable[Need]) -> Mapping[int, tuple[str, ...]]:
-        """Helpers that are the same wherever they stand, by the lines of their destinations.
+        """Helpers by which the needs would end if they stood in both modules; empty if none would.
 
-        A logger of its module, a type variable, a constant, a flag of an optional import.
+        They are the same wherever they stand: a logger of its module, a type variable, a constant,
+        a flag of an optional import. The keys are the lines of their destinations.
         """
         found: dict[int, list[str]] = {}
         for need in needs:
             if need.group is not None and need.name not in need.source.moved:
-                if need.name not in need.group.spec.copy and is_same_anywhere(need):
-                    names = found.setdefault(need.group.spec.line, [])
-                    names += [] if need.name in names else [need.name]
+                if not is_same_anywhere(need):
+                    return {}
+                names = found.setdefault(need.group.spec.line, [])
+                names += [] if need.name in names else [need.name]
         return {line: tuple(names) for line, names in found.items()}
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """An array on one line, as a message can hold it."""
+    return "[" + ", ".join(map(quote, names)) + "]"
 
 
 def told(needs: list[Need]) -> str:
@@ -126,12 +135,25 @@ def _user(source: SourceState, index: int, group: Group | None) -> str:
 
 
 def _remedy(need: Need) -> str:
-    """The key under which the name would have to stand in the destination's table."""
+    """The key under which the name would have to stand in the destination's table.
+
+    What only the moved code of one table uses goes along; else it is copied, if it may be.
+    """
     uses = need.source.symbols.uses(
         [i for i, group in need.source.cut.items() if group is need.group]
     )
     if all(use.annotation in ("postponed", "string", "type comment") for use in uses[need.name]):
         return "type_checking"
+    symbols = need.source.symbols
+    elsewhere = [
+        s.index for s in symbols.statements if need.source.cut.get(s.index) is not need.group
+    ]
+    own = set(symbols.defined[need.name])
+    if need.name not in symbols.uses([index for index in elsewhere if index not in own]):
+        nodes = [symbols.statements[index].node for index in own]
+        return (
+            "carry" if all(isinstance(n, (ast.Assign, ast.AnnAssign)) for n in nodes) else "symbols"
+        )
     with suppress(Refusal):
         refuse_copy(need.name, need.source)
         return "copy"

@@ -21,7 +21,10 @@ _LISTING = frozenset(
     | {"walk", "fwalk"}
 )
 _DEEP = frozenset({"walk_packages", "walk", "fwalk", "rglob"})  # those that list what lies below
-_WORDS = re.compile(b"|".join(re.escape(name.encode()) for name in sorted(_LISTING)))
+_CALLS = re.compile(
+    rb"(?<!ast\.)\b(?:" + b"|".join(name.encode() for name in sorted(_LISTING)) + rb")[ \t]*\("
+)
+_PLACES = re.compile(rb"\b__(?:path|file)__\b")
 _OWN_FOLDER = frozenset({"__path__", "__file__"})
 
 
@@ -33,8 +36,11 @@ def folder_scans(created: Iterable[str], tree: Tree, names: Names) -> Iterator[N
     for path in created:
         package = names.package_of(path)
         near = [p for p in _above(posixpath.dirname(path), tree) if p != path]
-        for other in tree.search(_WORDS, near):
-            data = tree.read(other)
+        named = re.compile(rb"[\x22\x27]" + re.escape(package.replace(".", "/").encode()))
+        dotted = re.compile(rb"[\x22\x27]" + re.escape(package.encode()) + rb"[\x22\x27]")
+        for other, data in tree.read_many(tree.search(_CALLS, near)).items():
+            if not any(pattern.search(data) for pattern in (_PLACES, named, dotted)):
+                continue
             own = posixpath.dirname(other) == posixpath.dirname(path)
             for node in _scans(other, data, package, own=own):
                 message = (

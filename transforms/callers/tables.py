@@ -34,15 +34,22 @@ class Tables:
     def rewrite(self) -> None:
         """Record the edits in the document."""
         late = self.module.path.endswith("/__init__.py") and _LATE.search(self.module.text)
-        for node in ast.walk(self.module.tree):
-            if isinstance(node, ast.Dict) and late and not self.caller.is_frozen(node):
+        for node in ast.walk(self.module.tree) if late else ():
+            if isinstance(node, ast.Dict) and not self.caller.is_frozen(node):
                 self._table(node)
         if posixpath.basename(self.module.path) == "setup.py":
             self._setup()
-        for node in ast.walk(self.module.tree):
+        for node in ast.walk(self.module.tree) if self._has_specs() else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 if node not in self.done and not self.caller.is_frozen(node):
                     self._spec(node, node.value)
+
+    def _has_specs(self) -> bool:
+        """Whether the file may have a spec at all: told by its text, since most have none."""
+        lasts = "|".join(re.escape(source.located.last) for source in self.caller.sources.values())
+        return (
+            re.search(rf"['\"]\.?(?:[\w.]{{1,200}}\.)?(?:{lasts}):\w", self.module.text) is not None
+        )
 
     def _source_of(self, spelled: str) -> SourceState | None:
         """The source that a package names as `orders`, `.orders` or in full."""

@@ -11,6 +11,7 @@ import ast
 import builtins
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from transforms.errors import Refusal
 from transforms.imports.comments import leaving_comment
@@ -296,13 +297,19 @@ class _Deriver:
 
     def _comment(self, statement: Statement) -> str:
         """The comment that leaves the source with an import."""
+        if statement.block_start == statement.start:
+            return ""
+        return leaving_comment(self.document.module, statement, self._emptied)
+
+    @cached_property
+    def _emptied(self) -> dict[ast.AST, Site]:
+        """The import statements that leave the source, with their comments."""
         gone = self.context.leaving(self.source)
-        emptied: dict[ast.AST, Site] = {
+        return {
             site.node: site
             for site in self.document.editor.sites
             if not site.guards and site.alone and gone >= _bound(site)
         }
-        return leaving_comment(self.document.module, statement, emptied)
 
     def _elsewhere(self, site: Site, imported: ImportedName) -> bool:
         """Import the name from where it now lives, if that is not where the source says."""

@@ -120,10 +120,12 @@ def _import_pattern(move: Move) -> re.Pattern[bytes]:
     """Matches Python files in which an import, or a whole dotted name, may mean a source.
 
     The last part of the name stands behind `from` or `import` on a line, in a list of names that
-    began on a line before, in a dynamic import, or before a dot and a name that moved. Bounded, so
+    began on a line before, in a dynamic import, or before a dot and a name that moved; or a string
+    is the source's file. Bounded, so
     that a line of megabytes costs no more than it must.
     """
     last = any_word(source.located.last for source in move.sources)
+    files = any_path(s.located.path for s in move.sources if "/" in s.located.path) or "(?!)"
     return re.compile(
         rb"\b(?:from|import)\b[^\n]{0,400}?" + last + rb""
         rb"|(?m:^)[ \t(]*(?:[\w \t\x80-\xff]{1,100},){0,40}[ \t]*" + last + rb""
@@ -133,6 +135,9 @@ def _import_pattern(move: Move) -> re.Pattern[bytes]:
         + _reached_pattern(move)
         + rb"|"
         + _dotted_pattern(move).pattern
+        + rb"|[\x22\x27](?:\./)?(?:"
+        + files.encode("utf-8", "surrogateescape")
+        + rb")[\x22\x27]"
     )
 
 

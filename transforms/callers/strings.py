@@ -66,6 +66,7 @@ class Strings:
         self._examples()
         self._relative_imports()
         self._shortened()
+        self._files()
         self._tables()
 
     def _outside_imports(self) -> bool:
@@ -317,6 +318,16 @@ class Strings:
                 ours = is_ours(self.caller, other.partition(".")[0])
                 if self._moves(dotted, found[1]) and ours and not known:
                     self._note(node, f"may reach `{dotted}` through another module")
+
+    def _files(self) -> None:
+        """`"shop/orders.py"`: the file of a source, for a tool or to be read."""
+        files = {s.located.path: s for s in self.caller.sources.values() if "/" in s.located.path}
+        if not any(path in self.module.text for path in files):
+            return
+        for node in strings_of(self.module.tree):
+            value = str(node.value) if isinstance(node, ast.Constant) else ""
+            if value.removeprefix("./") in files and not self.caller.is_frozen(node):
+                self._note(node, f"names `{value}`, which no longer has what moved")
 
     def _tables(self) -> None:
         """A package that may load its modules lazily: `{"source": ["NAME"]}`."""

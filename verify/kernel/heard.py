@@ -32,7 +32,8 @@ _BY_NAME = words(
 _OF_LOGGERS = re.compile(
     rb"[lL]ogg|LOGG|caplog|assertLogs|assertNoLogs|record_tuples|dictConfig|\blog\b"
 )
-_SETTINGS = re.compile(rb"\bloggers?\b|\bqualname\b|\blog[-_]disable\b")
+# A file of settings that configures loggers says so; one that merely names a `logger` does not.
+_SETTINGS = re.compile(rb"\b(?:loggers|qualname|log[-_]disable)\b|\blogg(?:er|ing)[\w.]*\s*[:=\]]")
 _PROSE = (".md", ".rst", ".html", ".ipynb", ".pyi", ".py")
 _FILTERS = words("filterwarnings warn_explicit")
 _SPEC = re.compile(rb"\b(?:error|ignore|default|always|all|module|once):[^:\n]*:[^:\n]*:([\w.]+)")

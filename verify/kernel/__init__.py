@@ -22,8 +22,9 @@ far       writes in files that no run reaches, to names whose readers are others
 files     files as such: what is run, what hides what, packages that come and go
 flow      what an expression may be made of, within one file
 getters   reads of an attribute of an object that nobody knows
+grasps    modules that a body gets hold of, and whether they are the same on both sides
 heard     who hears what moved code logs and warns of, by the name of its module
-held      which modules of the tree a body gets hold of as values
+held      modules that are used as values
 judging   the order of judgement
 lazily    imports inside functions and classes
 links     which units of the two sides belong together
@@ -50,7 +51,6 @@ tables    a module and one of its names, said together, for somebody who looks t
 tests     tests: which are collected, and what pytest brings to each
 traces    two runs compared: events, bindings, how they end
 tree      one tree: what modules are called, where an import leads, who reaches a change
-valued    modules that are used as values
 verdict   the kinds of findings, and the verdict that follows from them
 versions  for which Pythons a verdict holds
 whole     which modules moved whole, and what went along with them

@@ -11,6 +11,7 @@ from verify.kernel.entries import became
 from verify.kernel.flow import Flow, Within
 from verify.kernel.lookups import fits
 from verify.kernel.needs import every
+from verify.kernel.nodes import walk
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import OPEN, Place
@@ -48,7 +49,7 @@ def replaced(both: Both) -> None:
             tree = both.target.source(path).tree
         except OpaqueError:
             continue
-        for call in ast.walk(tree):
+        for call in walk(tree):
             if isinstance(call, ast.Call) and call.args and _is_loaded(call.args[0]):
                 for node in call.args[1:]:
                     names = node.keys if isinstance(node, ast.Dict) else [node]

@@ -86,7 +86,7 @@ class Copies:
             last(node.args[0])
             for tree in (self.both.base, self.both.target)
             for source in self.both.sources(tree)
-            for node in ast.walk(source.tree if "id(" in source.text else ast.Module([], []))
+            for node in walk(source.tree if "id(" in source.text else ast.Module([], []))
             if isinstance(node, ast.Call) and last(node.func) == "id" and node.args
         }
 
@@ -97,9 +97,9 @@ class Copies:
                 part.attr if isinstance(part, ast.Attribute) else part.id
                 for tree in (self.both.base, self.both.target)
                 for source in self.both.sources(tree)
-                for node in ast.walk(source.tree)
+                for node in walk(source.tree)
                 for value in _looked_up(node)
-                for part in ast.walk(value)
+                for part in walk(value)
                 if isinstance(part, (ast.Name, ast.Attribute))
             }
         return self._keys

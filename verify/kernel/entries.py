@@ -63,20 +63,6 @@ def entries(base: Tree, target: Tree, reached: Iterable[str]) -> list[Entry]:
     return found
 
 
-def _acts_alone(tree: Tree, path: str) -> bool:
-    """Tell whether a file in no package does something by itself, so that it may be a script."""
-    folder, _, name = path.rpartition("/")
-    if not folder or f"{folder}/__init__.py" in tree.files:
-        return False
-    if name in ("conftest.py", "conf.py", "setup.py") or name.startswith("test_"):
-        return False
-    try:
-        body = tree.source(path).tree.body
-    except OpaqueError:
-        return False
-    return any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in body)
-
-
 def _by_name(base: Tree, target: Tree, path: str, twin: str) -> bool:
     """Tell whether a script within a package needs that package now, and nobody minds.
 
@@ -102,6 +88,20 @@ def _by_name(base: Tree, target: Tree, path: str, twin: str) -> bool:
         for other, data in tree.files.items()
         if other not in (path, twin)
     )
+
+
+def _acts_alone(tree: Tree, path: str) -> bool:
+    """Tell whether a file in no package does something by itself, so that it may be a script."""
+    folder, _, name = path.rpartition("/")
+    if not folder or f"{folder}/__init__.py" in tree.files:
+        return False
+    if name in ("conftest.py", "conf.py", "setup.py") or name.startswith("test_"):
+        return False
+    try:
+        body = tree.source(path).tree.body
+    except OpaqueError:
+        return False
+    return any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from verify.kernel.both import Both
 from verify.kernel.flow import Flow, Within
+from verify.kernel.held import Held
+from verify.kernel.nodes import children
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.spelled import Parts, chain
-from verify.kernel.valued import Held
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import words
 
@@ -86,7 +87,7 @@ class Getters:
                 elif last(node.func) == "get" and isinstance(node.func, ast.Attribute):
                     yield from self._item(node.func.value, node.args)
             inner = _within(node, inside, scopes)
-            todo.extend((child, inner) for child in ast.iter_child_nodes(node))
+            todo.extend((child, inner) for child in children(node))
 
     def _item(self, owner: ast.AST, keys: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
         """Give the name that is asked of the globals of some function."""

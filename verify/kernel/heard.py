@@ -17,6 +17,7 @@ from verify.kernel.computed import Pattern
 from verify.kernel.conserve import symbol
 from verify.kernel.flow import Flow
 from verify.kernel.lookups import fits
+from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, OpaqueError, Source, last
 from verify.kernel.tree import Tree
@@ -31,7 +32,8 @@ _BY_NAME = words(
 _OF_LOGGERS = re.compile(
     rb"[lL]ogg|LOGG|caplog|assertLogs|assertNoLogs|record_tuples|dictConfig|\blog\b"
 )
-_SETTINGS = re.compile(rb"\bloggers\b|\bqualname\b|\blog[-_]disable\b")
+# A file of settings that configures loggers says so; one that merely names a `logger` does not.
+_SETTINGS = re.compile(rb"\b(?:loggers|qualname|log[-_]disable)\b|\blogg(?:er|ing)[\w.]*\s*[:=\]]")
 _PROSE = (".md", ".rst", ".html", ".ipynb", ".pyi", ".py")
 _FILTERS = words("filterwarnings warn_explicit")
 _SPEC = re.compile(rb"\b(?:error|ignore|default|always|all|module|once):[^:\n]*:[^:\n]*:([\w.]+)")
@@ -75,13 +77,13 @@ class Heard:
 
     def _logs(self, node: ast.stmt, source: Source) -> bool:
         """Tell whether a statement logs by the name of its module, or uses what does."""
-        if any(isinstance(inner, ast.Call) and _own_name(inner) for inner in ast.walk(node)):
+        if any(isinstance(inner, ast.Call) and _own_name(inner) for inner in walk(node)):
             return True
         known = self._loggers_of.get(source.path)
         if known is None:
             known = {name for other in source.statements for name in _logger(other.node)}
             self._loggers_of[source.path] = known
-        return any(isinstance(name, ast.Name) and name.id in known for name in ast.walk(node))
+        return any(isinstance(name, ast.Name) and name.id in known for name in walk(node))
 
     def _loggers(self) -> None:
         for path in sorted(self.both.target.files):
@@ -135,7 +137,7 @@ class Heard:
             source = self.both.target.source(path)
         except OpaqueError:
             return
-        for call in ast.walk(source.tree):
+        for call in walk(source.tree):
             if isinstance(call, ast.Call) and last(call.func) in _FILTERS:
                 given = [word.value for word in call.keywords if word.arg == "module"]
                 for node in [*given, *call.args[3:4]]:
@@ -172,8 +174,8 @@ def named(tree: Tree, path: str) -> Iterator[tuple[str, int]]:
 
 def _texts(tree: ast.AST) -> Iterator[tuple[ast.Constant, ast.AST]]:
     """List the texts of a file, each with what it stands in."""
-    for above in ast.walk(tree):
-        for child in ast.iter_child_nodes(above):
+    for above in walk(tree):
+        for child in children(above):
             node = child.value if isinstance(child, ast.keyword) else child
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 if not isinstance(above, ast.keyword):
@@ -185,7 +187,7 @@ def _own_name(call: ast.Call) -> bool:
     return any(
         isinstance(inner, ast.Name) and inner.id in ("__name__", "__package__", "__spec__")
         for value in (*call.args, *(word.value for word in call.keywords))
-        for inner in ast.walk(value)
+        for inner in walk(value)
     )
 
 
@@ -193,10 +195,10 @@ def _logger(node: ast.stmt) -> set[str]:
     """Give the names that a statement binds to what is made of its module's name."""
     if isinstance(node, DEFINITIONS):
         return set()
-    if any(isinstance(inner, ast.Call) and _own_name(inner) for inner in ast.walk(node)):
+    if any(isinstance(inner, ast.Call) and _own_name(inner) for inner in walk(node)):
         return {
             name.id
-            for name in ast.walk(node)
+            for name in walk(node)
             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
         }
     return set()

@@ -24,8 +24,9 @@ from verify.kernel.copies import Copies
 from verify.kernel.entries import Arrival, Entry, arrivals, entries, name_of
 from verify.kernel.explain import Edits
 from verify.kernel.getters import Getters
+from verify.kernel.grasps import Alike
 from verify.kernel.heard import Heard
-from verify.kernel.held import Alike
+from verify.kernel.held import Held
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
@@ -36,14 +37,12 @@ from verify.kernel.near import near
 from verify.kernel.needs import rows
 from verify.kernel.nodes import walk
 from verify.kernel.observed import Observed
-from verify.kernel.pairing import At
 from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.source import is_main_guard
 from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains, covers, does, instead
 from verify.kernel.tree import search_path
-from verify.kernel.valued import Held
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
 from verify.kernel.worlds import Worlds
 from verify.kernel.writes import Writes
@@ -124,9 +123,9 @@ class Judge:
         self.observed.report()
         self.edits.report()
         self.standing.report()
+        self.worlds.report()
         Heard(self.both).report()
         shown.check(self.both, self.runs.near)
-        self.worlds.report()
 
     def _values(self, lost: Mapping[str, set[str]]) -> None:
         """Look for modules that are values, and for reads of what they lost."""
@@ -261,13 +260,7 @@ class Judge:
 
     @cached_property
     def _alike(self) -> Alike:
-        pairs = [p for p in self.both.pairing.moved() if self._is_annotated(p[0])]
-        annotated = frozenset(at[0] for pair in pairs for at in pair)
-        base, target = (self.runs.machine(tree) for tree in (self.both.base, self.both.target))
-        return Alike(base, target, annotated)
-
-    def _is_annotated(self, at: At) -> bool:
-        return isinstance(self.both.statement(self.both.base, at).node, ast.AnnAssign)
+        return Alike(self.runs.machine(self.both.base), self.runs.machine(self.both.target))
 
     def _bodies(self, machine: Machine) -> Bodies:
         """Give what reads the bodies of one side."""
@@ -337,7 +330,7 @@ class Judge:
         if reaches(a.node) or sets(a.node):
             return True
         (ours, _, above), (theirs, _, of) = one, two
-        held, now = ours.held.by(a, above), theirs.held.by(b, of)
+        held, now = ours.grasps.by(a, above), theirs.grasps.by(b, of)
         if held is None or now is None or not self._alike.all(held, now):
             return True
         for side, made, modules in ((BASE, a, held), (TARGET, b, now)):

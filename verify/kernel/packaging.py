@@ -114,7 +114,7 @@ def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
 
 def _calls_finder(node: ast.expr) -> bool:
     """Tell whether an expression asks for all packages that are there."""
-    return any("find" in last(n.func) for n in ast.walk(node) if isinstance(n, ast.Call))
+    return any("find" in last(n.func) for n in walk(node) if isinstance(n, ast.Call))
 
 
 def _given(body: ast.Module, node: ast.expr | None) -> ast.expr | None:
@@ -263,7 +263,7 @@ def _handed(both: Both, origins: Mapping[str, set[str]]) -> None:
             tree = both.target.source(where).tree
         except OpaqueError:
             continue
-        every = [*ast.walk(tree)]
+        every = [*walk(tree)]
         compared = {c for node in every if isinstance(node, ast.Compare) for c in node.comparators}
         for node in every:
             if isinstance(node, (ast.List, ast.Tuple)) and node not in compared:

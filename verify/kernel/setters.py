@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from verify.kernel.both import Both
 from verify.kernel.effects import NAMES_OF_BUILTINS
+from verify.kernel.held import Held
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.nodes import walk
 from verify.kernel.source import DEFINITIONS, OpaqueError
-from verify.kernel.valued import Held
 from verify.kernel.verdict import OPEN, Place
 
 Set = tuple[str, int, bool]  # a name, a line, and whether any module may be meant

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from verify.kernel.both import Both
+from verify.kernel.nodes import walk
 from verify.kernel.source import DEFINITIONS, OpaqueError, last, stored
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
@@ -57,7 +58,7 @@ class _Shown:
                 self.both.found.say(OPEN, path, why, Place(path, getattr(node, "lineno", 1)))
 
     def _found(self, tree: ast.AST, *, near: bool) -> Iterator[tuple[str, ast.AST]]:
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 if self._printed(node.value):
                     yield "a text has what Python prints of something by its old module", node
@@ -69,7 +70,7 @@ class _Shown:
                         node,
                     )
             elif isinstance(node, ast.FunctionDef) and node.name == "find_class":
-                for inner in ast.walk(node):
+                for inner in walk(node):
                     if isinstance(inner, ast.Constant) and inner.value in self.shown:
                         yield "it knows what is pickled by its old module", inner
 

@@ -254,7 +254,7 @@ class _Texts:
         for module, name in doctests.named(code, self.gone):
             why = f"a text with code takes {name} from where it no longer is"
             self._say(OPEN, module, name, why, Place(path, line))
-        for node in ast.walk(code):
+        for node in walk(code):
             if isinstance(node, ast.ImportFrom) and node.module in self.gone:
                 if any(alias.name == "*" for alias in node.names):
                     why = "a text with code takes all that is there, which is no longer all"

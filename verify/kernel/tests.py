@@ -133,7 +133,7 @@ def _suites(both: Both) -> None:
             tree = both.target.source(path).tree
         except OpaqueError:
             continue
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.Constant) and node.value in left:
                 why = "a suite asks for all tests of this module by its name, and some left"
                 both.found.say(OPEN, str(node.value), why, Place(path, node.lineno))

@@ -675,10 +675,10 @@ class Calls(Objects):
     def call_outside(self, name: str, given: list[Value], named: Named) -> Value:
         """Call something outside, by the lists."""
         self.ask_call(name, given, named)
-        self._asks_modules(name, given)
         for value in map(self.pick, (*given, *named.values())):
             if isinstance(value, Names) and name not in _NOT_LOOKING:
                 self.open("lists", value.module.name)
+        self._asks_modules(name, given)
         found = self._understood(name, given, named)
         if found is not None:
             return found

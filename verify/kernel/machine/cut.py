@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from verify.kernel import effects
 from verify.kernel.machine.scopes import binds, parameters
+from verify.kernel.nodes import children, walk
 from verify.kernel.source import DEFINITIONS, IMPORTS
 from verify.kernel.words import words
 
@@ -42,7 +43,7 @@ def only_makes_values(node: ast.AST, *, filling: bool = False) -> bool:
                 return False
         if isinstance(at, ast.Call) and not _harmless(at, name, own, made):
             return False
-        todo.extend(ast.iter_child_nodes(at))
+        todo.extend(children(at))
     return True
 
 
@@ -66,7 +67,7 @@ def _made(node: ast.AST) -> frozenset[str]:
     """Give the names of a body that hold nothing but what it makes itself."""
     made: set[str] = set()
     other: set[str] = set()
-    for at in ast.walk(node):
+    for at in walk(node):
         if isinstance(at, (ast.Assign, ast.AnnAssign)):
             targets = at.targets if isinstance(at, ast.Assign) else [at.target]
             for target in targets:
@@ -82,7 +83,7 @@ def _made(node: ast.AST) -> frozenset[str]:
 
 
 def _stored(node: ast.AST) -> set[str]:
-    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+    return {name.id for name in walk(node) if isinstance(name, ast.Name)}
 
 
 def _name(node: ast.AST) -> str:

@@ -165,7 +165,13 @@ class Pattern:
 
     def _other(self, node: ast.AST, within: Within, depth: int) -> str:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-            return re.sub(r"%\w", "*", self._text(node.left, within, depth + 1))
+            text = self._text(node.left, within, depth + 1)
+            several = isinstance(node.right, ast.Tuple)
+            parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+            told = [self._text(part, within, depth + 1) for part in parts]
+            if len(re.findall(r"%\w", text)) != len(told) or (not several and "*" in told[0]):
+                return re.sub(r"%\w", "*", text)
+            return re.sub(r"%\w", lambda _: told.pop(0), text)
         if isinstance(node, ast.Call) and last(node.func) == "format":
             text = self._text(getattr(node.func, "value", node), within, depth + 1)
             return re.sub(r"\{[^}]*\}", "*", text)

@@ -13,30 +13,37 @@ from textwrap import dedent
 
 from verify.kernel import doctests
 from verify.kernel.both import Both
+from verify.kernel.computed import Pattern
 from verify.kernel.entries import became, is_script, lone_scripts
+from verify.kernel.flow import Flow
 from verify.kernel.needs import every
 from verify.kernel.nodes import walk
 from verify.kernel.settings import is_settings
-from verify.kernel.source import OpaqueError, Source, stored
+from verify.kernel.source import OpaqueError, Source, last, stored
 from verify.kernel.tables import Tables
 from verify.kernel.tree import Tree, dotted, search_path
 from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
-from verify.kernel.words import raw
+from verify.kernel.words import raw, words
 
 # `a.b:c`, `a.b.c`, `a.b : c`: a path of names, with the last one apart or not.
 _PATH = re.compile(r"(?<![\w./-])(?=([A-Za-z_]\w*(?:\.\w+)*)(?:\s*:\s*|\.)([A-Za-z_]\w*)(?!\w))")
 FEW = 64  # words that are looked for one by one
 MOST_CODE = 1 << 16  # characters of code in a text
 MOST_TEXT = 1 << 12  # characters of a name
-_FROM = re.compile(r"\bfrom\s+([\w.]+)\s+import\s+\(?([\w, \t]+)")
+_HANDLER = re.compile(r"(?<![\w./-])((?:\w+/)+\w+)[.:](\w+)")
+_VALUE = re.compile(r"""[=:]\s*["']?([A-Za-z_][\w.]*)["']?\s*,?\s*$""", re.M)
+_FROM = re.compile(r"\bfrom\s+[\"']?([\w.]+)[\"']?\s+c?import\s+\(?([\w, \t]+)")
 _NAME = re.compile(r"[^\W\d]\w*")
 _RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".yml", ".yaml", ".mk")
 _WORDS = re.compile(rb"\w+")
 _NAMES_ALONE = re.compile(r"[\w.:=\s\[\],-]+")
 _CHECKERS = re.compile(r"mypy|ruff|pyright|coverage|isort|pylint|flake8|importlinter")
-_JSON = (".json", ".yaml", ".yml")
-_DATA = (*_JSON, ".csv", ".tsv", ".xml", ".toml", ".ini", ".cfg", ".conf", ".env", ".properties")
-_TEXTS = (*_DATA, ".md", ".rst", ".txt", ".sh", ".ipynb", ".pyi", ".html")
+# What nobody looks a name up in: prose, notes of versions, drawings, what other tools have made.
+_PROSE = words(
+    """md mdx rst txt adoc org tex html htm ipynb log diff patch po pot lock svg css bib"""
+)
+_TALE = words("license licence copying authors contributors changelog changes news history todo")
+HEAD = 1000  # bytes that tell text from data
 
 
 def lost(both: Both) -> dict[str, set[str]]:
@@ -96,8 +103,8 @@ class _Texts:
         scripts = set(lone_scripts(self.both.target))
         for path in sorted(self.both.target.files):
             script = path in scripts
-            known = path.endswith((".py", *_TEXTS, *_RUN)) or is_settings(path)
-            if not (known or script) or not self._says(self.both.target.files[path]):
+            data = self.both.target.files[path]
+            if b"\0" in data[:HEAD] or not self._says(data):
                 continue
             if script or path.endswith((".py", ".pyi")):
                 self._python(path)
@@ -117,26 +124,38 @@ class _Texts:
         if ">>>" in text:
             collected = fnmatch(path.rpartition("/")[2], "test*.txt")
             self._examples(path, 1, text, BREAKS if collected or self._runs else OBSERVED)
-        section = ""
+        section, prose = "", _is_prose(path)
+        if not prose:
+            self._lines(path, text)
         for number, line in enumerate(text.split("\n"), 1):
             section = line if line.startswith("[") else section
-            for module, name in _named(line, self.gone):
+            paths = [] if prose or "/" not in line else [*_handled(line, self.gone)]
+            for module, name in (*_named(line, self.gone), *paths):
                 settings = is_settings(path) and not _CHECKERS.search(section)
                 started = re.search(rf"{re.escape(module)}\s*:\s*{name}\b", line)
                 run = path.endswith(_RUN) and ("python" in line or started)
-                read = path.endswith(_DATA) and not is_settings(path)
-                data = read and not _CHECKERS.search(section)
-                kind = BREAKS if settings or run else OPEN if data else OBSERVED
+                tale = prose or is_settings(path) or _CHECKERS.search(section)
+                kind = BREAKS if settings or run else OBSERVED if tale else OPEN
                 why = f"this names {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, number))
             for module, name in _imports(line, self.gone):
-                kind = BREAKS if path.endswith(_RUN) else OBSERVED
+                runs = path.endswith(_RUN) or (is_settings(path) and "python" in line)
+                kind = BREAKS if runs else OBSERVED if prose else OPEN
                 why = f"this imports {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, number))
         if path.endswith(".ipynb"):
             self._cells(path, text)
         if path.endswith(".json"):
             self.tables.data(path, text)
+
+    def _lines(self, path: str, text: str) -> None:
+        """Look for a line that says a module, and one that says a name of it, as settings do."""
+        said = {found[1]: found.start() for found in _VALUE.finditer(text)}
+        for module in sorted(said.keys() & self.gone.keys()):
+            for name in sorted(self.gone[module] & said.keys()):
+                line = text.count("\n", 0, said[name]) + 1
+                why = f"this names {name}, which is no longer there"
+                self._say(OPEN, module, name, why, Place(path, line))
 
     def _cells(self, path: str, text: str) -> None:
         """Look at the code of a notebook."""
@@ -165,6 +184,8 @@ class _Texts:
                     self._say(BREAKS, row.module, row.member, why, Place(path, 1))
         self._foreign(path, source)
         packaging = path.rpartition("/")[2] == "setup.py"
+        if packaging:
+            self._made(path, source)
         prose = {node.value for node in walk(source.tree) if isinstance(node, ast.Expr)}
         for node in walk(source.tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -175,6 +196,17 @@ class _Texts:
             elif isinstance(node, ast.Constant) and isinstance(node.value, bytes):
                 self._pickled(path, node.lineno, node.value)
         self.tables.file(path, source.tree)
+
+    def _made(self, path: str, source: Source) -> None:
+        """Look at texts that are put together, as entry points may be."""
+        pattern = Pattern(self.both.target, path)
+        flow = Flow(source)
+        for call, within in flow.calls:
+            for node in ast.walk(call) if last(call.func) == "setup" else ():
+                if isinstance(node, (ast.JoinedStr, ast.BinOp)):
+                    for module, name in _named(pattern.text(node, within), self.gone):
+                        why = f"a text names {name}, which is no longer there"
+                        self._say(BREAKS, module, name, why, Place(path, node.lineno))
 
     def _foreign(self, path: str, source: Source) -> None:
         """Look at what a file takes from projects that are found only where they are installed."""
@@ -236,6 +268,12 @@ class _Texts:
         self.both.found.say(kind, f"{module}.{name}", why, place)
 
 
+def _is_prose(path: str) -> bool:
+    """Tell whether a file is for people, or for tools that look nothing up."""
+    stem, _, ending = path.rpartition("/")[2].lower().rpartition(".")
+    return ending in (_PROSE if stem else _TALE) or stem in _TALE
+
+
 def cells(text: str) -> Iterator[ast.Module]:
     """Give the code cells of a notebook that parse, what only a notebook knows left out."""
     try:
@@ -294,6 +332,14 @@ def _points(text: str) -> dict[str, tuple[int, tuple[str, str]]]:
         line = text.count("\n", 0, match.start(2)) + 1
         found[match[1] or match[3]] = line, (match[2], match[3])
     return found
+
+
+def _handled(line: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """List the names that a line says after the path of their module: `shop/orders.handle`."""
+    for match in _HANDLER.finditer(line):
+        module = match[1].replace("/", ".")
+        if match[2] in gone.get(module, ()):
+            yield module, match[2]
 
 
 def _named(text: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:

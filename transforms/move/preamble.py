@@ -22,6 +22,7 @@ from transforms.imports.guards import (
     holds_imports,
     may_stand_twice,
     only_imports,
+    stands_alone,
 )
 from transforms.imports.rebased import moved_text, respelled
 from transforms.imports.statement import ImportedName, Shrink
@@ -209,15 +210,7 @@ class _Deriver:
 
     def _stands_alone(self, binding: ImportedBinding) -> bool:
         """Whether an import can be taken out of its guard, whatever else that holds."""
-        if not (self.move.plan.newer and binding.is_type_checking and len(binding.guards) == 1):
-            return False
-        guard = binding.guards[0]
-        last = guard.lineno
-        for child in guard.body if isinstance(guard, ast.If) else ():
-            if child.lineno <= last:
-                return False  # two statements share a line
-            last = child.end_lineno or child.lineno
-        return True
+        return self.move.plan.newer and stands_alone(binding.guards)
 
     def _flag_guards(self, name: str) -> list[int]:
         """The guards of imports that set `name` beside them, as `HAS_X` is set; none otherwise.

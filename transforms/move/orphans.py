@@ -95,7 +95,8 @@ class Orphans:
         for name, indices in symbols.defined.items():
             nodes = [symbols.statements[index].node for index in indices]
             if name not in symbols.imports and all(map(holds_imports, nodes)):
-                if all(map(may_stand_twice, nodes)) and name not in symbols.rebound:
+                changed = name in symbols.rebound or name in symbols.mutations
+                if all(map(may_stand_twice, nodes)) and not changed:
                     found[name] = list[ImportedBinding]()
         return found
 

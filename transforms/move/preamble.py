@@ -218,11 +218,19 @@ class _Deriver:
         The new module gets the guard, as it does for the imports: the flag is theirs.
         """
         symbols = self.symbols
-        if not self.move.plan.newer or name in symbols.rebound or name in symbols.mutations:
+        if not self.move.plan.newer or name in symbols.imports:
             return []
-        indices = [] if name in symbols.imports else symbols.defined.get(name, [])
-        nodes = [symbols.statements[index].node for index in indices]
-        return indices if all(holds_imports(n) and may_stand_twice(n) for n in nodes) else []
+        indices = symbols.defined.get(name, [])
+        along = {other for index in indices for other in symbols.binds(index)}
+        return indices if all(map(self._is_set_by_guards, along)) else []
+
+    def _is_set_by_guards(self, name: str) -> bool:
+        """Whether nothing but guards of imports that may stand twice binds or changes a name."""
+        symbols = self.symbols
+        places = symbols.bindings.get(name, [])
+        nodes = [symbols.statements[index].node for index, _ in places]
+        changed = name in symbols.rebound or name in symbols.mutations
+        return not changed and all(holds_imports(n) and may_stand_twice(n) for n in nodes)
 
     def _guarded(self, bindings: list[ImportedBinding]) -> list[ImportedBinding]:
         """Those under a guard, but for what type checkers see of a name imported plainly."""

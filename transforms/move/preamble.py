@@ -201,12 +201,19 @@ class _Deriver:
         own = {binding.index for binding in bindings if binding.guards}
         if not set(self.symbols.defined.get(name, ())) <= own | {b.index for b in bindings}:
             return False  # bound otherwise, too, by a statement of its own
-        nodes = {index: self.symbols.statements[index].node for index in own}
         return all(
-            may_stand_twice(node)
+            self._comes_whole(index)
             or all(self._stands_alone(b) for b in bindings if b.index == index)
-            for index, node in nodes.items()
+            for index in own
         )
+
+    def _comes_whole(self, index: int) -> bool:
+        """Whether the new module may have a guard of imports with all that it sets."""
+        node = self.symbols.statements[index].node
+        if not may_stand_twice(node):
+            return False
+        flags = self.symbols.binds(index) - self.symbols.imports.keys()
+        return not self.move.plan.newer or all(map(self._is_set_by_guards, flags))
 
     def _stands_alone(self, binding: ImportedBinding) -> bool:
         """Whether an import can be taken out of its guard, whatever else that holds."""

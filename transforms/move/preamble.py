@@ -164,6 +164,7 @@ class _Deriver:
         elif self._is_copied(name) or self._copies_import(name):
             return
         elif name in self.symbols.defined or name in self.symbols.imports:
+            self._refuse_half_bound(name)
             self._want(self.source.after.dotted, name)
         elif name not in MODULE_NAMES and name not in BUILTINS:
             self._from_stars()
@@ -174,7 +175,10 @@ class _Deriver:
         return found and all(map(is_fixture_use, self.needs.names[name]))
 
     def _is_copied(self, name: str) -> bool:
-        return any(index in self.group.copied for index in self.symbols.defined.get(name, ()))
+        indices = set(self.symbols.defined.get(name, ()))
+        if self.move.plan.newer:  # a copied guard brings what it imports
+            indices |= {index for index, _ in self.symbols.bindings.get(name, ())}
+        return not indices.isdisjoint(self.group.copied)
 
     def _has_guard_of(self, name: str) -> bool:
         """Whether only `if TYPE_CHECKING:` needs the name, and the destination has its own."""
@@ -214,6 +218,31 @@ class _Deriver:
             return False
         flags = self.symbols.binds(index) - self.symbols.imports.keys()
         return not self.move.plan.newer or all(map(self._is_set_by_guards, flags))
+
+    def _refuse_half_bound(self, name: str) -> None:
+        """A name that the source has only where an import succeeds cannot be imported from it."""
+        places = self.symbols.bindings.get(name, ())
+        indices = {index for index, _ in places}
+        node = self.symbols.statements[min(indices)].node if len(indices) == 1 else None
+        if not (self.move.plan.newer and isinstance(node, ast.Try) and may_stand_twice(node)):
+            return
+        bound = {id(binding.statement) for _, binding in places}
+        for handler in node.handlers:
+            inside = {id(child) for part in handler.body for child in ast.walk(part)}
+            if not (bound & inside or isinstance(handler.body[-1], ast.Raise)):
+                flags = self.symbols.binds(min(indices)) - self.symbols.imports.keys()
+                changed = sorted(flag for flag in flags if not self._is_set_by_guards(flag))
+                listed = ", ".join(f'"{flag}"' for flag in changed)
+                place = self.source.place(node.lineno)
+                raise Refusal(
+                    "unresolved-name",
+                    f"`{self.source.located.dotted}` has `{name}` only where this import succeeds, "
+                    f"so `{self.destination.dotted}` cannot take it from there.",
+                    next_step=f"Write `copy = [{listed}]` in the [[destination]] of "
+                    f"`{self.destination.dotted}` ({self.move.plan.place(self.group.spec.line)}), "
+                    "so that it gets the guard with all that changes what it sets.",
+                    place=place,
+                )
 
     def _stands_alone(self, binding: ImportedBinding) -> bool:
         """Whether an import can be taken out of its guard, whatever else that holds."""

@@ -6,6 +6,7 @@ they resolve; a last name alone never counts.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import sys
 from collections.abc import Mapping
@@ -87,6 +88,9 @@ MAKERS = _table(
 )
 MARKS = ("pytest.mark.",)  # each attribute is a maker of marks
 
+# Wrappers that look for the arguments of a call among those of calls before.
+CACHES = words("functools.lru_cache functools.cache")
+
 # Outside decorators that give a callable which runs what it was given.
 WRAPPERS = _table(
     {
@@ -165,6 +169,12 @@ READINGS = _table(
 )
 READS_OF = {"os.getenv": "os.environ"}
 
+# Calls that give what the names of a module are annotated with.
+EVALUATING = words(
+    """typing.get_type_hints typing_extensions.get_type_hints inspect.get_annotations
+    annotationlib.get_annotations"""
+)
+
 # Classes that can be a base without anything happening.
 BASES = _table(
     {
@@ -183,6 +193,11 @@ BASES = _table(
             io.StringIO io.BytesIO io.RawIOBase torch.nn.Module torch.autograd.Function
             torch.nn.Parameter numpy.ndarray""",
     }
+)
+# Of these, the ones whose metaclass calls methods of the new class for each of its members.
+ENUMS = words(
+    """enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum enum.ReprEnum
+    django.db.models.TextChoices django.db.models.IntegerChoices"""
 )
 # Metaclasses that do nothing to others.
 METACLASSES = _table(
@@ -215,7 +230,13 @@ CHANGING = words(
 )
 
 # Functions that replace a module's name, by their last name: whoever calls them writes.
-PATCHING = frozenset({"patch", "object", "setattr", "delattr", "multiple", "dict"})
+PATCHING = frozenset({"patch", "object", "setattr", "delattr", "multiple", "dict", "spy"})
+
+
+def targeted(call: ast.Call) -> ast.expr | None:
+    """Give what a call of these would replace something of: its first argument, or `target`."""
+    words = (word.value for word in call.keywords if word.arg == "target")
+    return call.args[0] if call.args else next(words, None)
 
 
 def is_mark(name: str) -> bool:

@@ -15,6 +15,7 @@ from verify.kernel import doctests
 from verify.kernel.both import Both
 from verify.kernel.entries import became, is_script, lone_scripts
 from verify.kernel.needs import every
+from verify.kernel.nodes import walk
 from verify.kernel.settings import is_settings
 from verify.kernel.source import OpaqueError, Source, stored
 from verify.kernel.tables import Tables
@@ -33,8 +34,9 @@ _RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".y
 _WORDS = re.compile(rb"\w+")
 _NAMES_ALONE = re.compile(r"[\w.:=\s\[\],-]+")
 _CHECKERS = re.compile(r"mypy|ruff|pyright|coverage|isort|pylint|flake8|importlinter")
-_DATA = (".json", ".yaml", ".yml")
-_TEXTS = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".ipynb", ".pyi", ".html")
+_JSON = (".json", ".yaml", ".yml")
+_DATA = (*_JSON, ".csv", ".tsv", ".xml", ".toml", ".ini", ".cfg", ".conf", ".env", ".properties")
+_TEXTS = (*_DATA, ".md", ".rst", ".txt", ".sh", ".ipynb", ".pyi", ".html")
 
 
 def lost(both: Both) -> dict[str, set[str]]:
@@ -52,12 +54,20 @@ def lost(both: Both) -> dict[str, set[str]]:
             continue
         for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
             above, dot, last = name.rpartition(".")
-            if dot and became(path, both.target) is None:
+            if dot and became(path, both.target) is None and not _offers(both, path, last):
                 found.setdefault(above, set()).add(last)
         if before - after:
             for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
                 found.setdefault(name, set()).update(before - after)
     return found
+
+
+def _offers(both: Both, path: str, name: str) -> bool:
+    """Tell whether a package binds itself what one of its modules that is gone was called."""
+    folder = path.removesuffix("/__init__.py").rpartition("/")[0]
+    package = f"{folder}/__init__.py"
+    sides = (both.base, both.target)
+    return all(package in tree.files and name in _bound(tree, package) for tree in sides)
 
 
 def _bound(tree: Tree, path: str) -> set[str]:
@@ -114,7 +124,9 @@ class _Texts:
                 settings = is_settings(path) and not _CHECKERS.search(section)
                 started = re.search(rf"{re.escape(module)}\s*:\s*{name}\b", line)
                 run = path.endswith(_RUN) and ("python" in line or started)
-                kind = BREAKS if settings or run else OPEN if path.endswith(_DATA) else OBSERVED
+                read = path.endswith(_DATA) and not is_settings(path)
+                data = read and not _CHECKERS.search(section)
+                kind = BREAKS if settings or run else OPEN if data else OBSERVED
                 why = f"this names {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, number))
             for module, name in _imports(line, self.gone):
@@ -146,13 +158,22 @@ class _Texts:
             named = replace(source, path=path.removesuffix("i")) if stub else source
             for row in every(self.both.target, named):
                 if row.member and row.member in self.gone.get(row.module, ()):
+                    raised = f"importing it raises ImportError: {row.module}.{row.member}"
+                    if self.both.found.said(BREAKS, raised):
+                        continue  # a run has come to it
                     why = f"this imports {row.member}, which is no longer there"
                     self._say(BREAKS, row.module, row.member, why, Place(path, 1))
         self._foreign(path, source)
         packaging = path.rpartition("/")[2] == "setup.py"
-        for node in ast.walk(source.tree):
+        prose = {node.value for node in walk(source.tree) if isinstance(node, ast.Expr)}
+        for node in walk(source.tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                self._constant(path, node, node.value, packaging=packaging)
+                kind = BREAKS if packaging else OPEN
+                if node in prose and " " in node.value.strip():
+                    kind = OBSERVED
+                self._constant(path, node, node.value, kind)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, bytes):
+                self._pickled(path, node.lineno, node.value)
         self.tables.file(path, source.tree)
 
     def _foreign(self, path: str, source: Source) -> None:
@@ -165,18 +186,26 @@ class _Texts:
                 why = f"this takes {name} from where it no longer is"
                 self._say(BREAKS, module, name, why, Place(path, 1))
 
-    def _constant(self, path: str, node: ast.Constant, text: str, *, packaging: bool) -> None:
+    def _constant(self, path: str, node: ast.Constant, text: str, kind: str) -> None:
         if ">>>" in text:
             self._examples(path, node.lineno, text, BREAKS if self._runs else OPEN)
         elif "import " in text and len(text) < MOST_CODE:
             self._code(path, node.lineno, text)
-        if len(text) > MOST_TEXT or ("\n" in text.strip() and not packaging):
+        if len(text) > MOST_TEXT or ("\n" in text.strip() and kind != BREAKS):
             return
-        if packaging or _NAMES_ALONE.fullmatch(text):
+        if kind == BREAKS or _NAMES_ALONE.fullmatch(text):
             for module, name in _named(text, self.gone):
                 why = f"a text names {name}, which is no longer there"
-                kind = BREAKS if packaging else OPEN
                 self._say(kind, module, name, why, Place(path, node.lineno))
+
+    def _pickled(self, path: str, line: int, data: bytes) -> None:
+        """Look at bytes, which may be a pickle that names a class and its module."""
+        for module, names in self.gone.items() if len(data) < MOST_CODE else ():
+            for name in sorted(names) if raw(module) in data else ():
+                if re.search(rb"(?<![\w.])c?" + raw(re.escape(module)) + rb"[^\w.]", data):
+                    if re.search(rb"(?<!\w)" + raw(re.escape(name)) + rb"(?!\w)", data):
+                        why = f"bytes name {name}, which is no longer there"
+                        self._say(OPEN, module, name, why, Place(path, line))
 
     def _examples(self, path: str, line: int, text: str, kind: str) -> None:
         """Look at the examples of a docstring or a text."""
@@ -193,6 +222,11 @@ class _Texts:
         for module, name in doctests.named(code, self.gone):
             why = f"a text with code takes {name} from where it no longer is"
             self._say(OPEN, module, name, why, Place(path, line))
+        for node in walk(code):
+            if isinstance(node, ast.ImportFrom) and node.module in self.gone:
+                if any(alias.name == "*" for alias in node.names):
+                    why = "a text with code takes all that is there, which is no longer all"
+                    self.both.found.say(OPEN, node.module, why, Place(path, line))
 
     @cached_property
     def _runs(self) -> bool:

@@ -20,6 +20,7 @@ from transforms.result.outcome import Edit
 # What shows that a package gives names late.
 _LATE = re.compile(r"\b(?:__getattr__|attach|attach_stub|import_module|\w*LazyModule)\b")
 _SPEC = re.compile(r"(\.{0,1}(?:[^\W\d]\w*)(?:\.[^\W\d]\w*)*):([^\W\d]\w*)(?:\.[\w.]+)?")
+_NEAR = 200  # characters of space beside an element that are looked over
 _Listed = ast.List | ast.Tuple | ast.Set
 
 
@@ -120,21 +121,33 @@ class Tables:
             for other, at in zip(table.keys, table.values, strict=True)
             if isinstance(other, ast.Constant)
         }
-        if any(new in others for new in spelled.values()) or not self._is_plain(value):
+        plain = self._is_plain(value) and self._text(key)[1:-1] == key.value
+        if any(new in others for new in spelled.values()) or not plain:
             return
-        self.done.add(key)
         leaving = [element for elements in homes.values() for element in elements]
         if len(homes) == 1 and len(leaving) == len(value.elts):
             self._replace(key, str(key.value), str(next(iter(spelled.values()))))
             return
+        self.done.add(key)
         self._take_out(value, leaving)
         self._add_entries(table, key, value, [(str(spelled[h]), homes[h]) for h in sorted(homes)])
 
     def _is_plain(self, value: _Listed) -> bool:
-        """Whether a list stands on one line, or has a line for each of its elements."""
+        """Whether a list stands on one line, or has a line for each of its elements.
+
+        And whether an entry can follow it: brackets around it would be in the way.
+        """
+        if not self._is_followed_by(",}", self.module.span(value)[1]):
+            return False
         lines = [element.lineno for element in value.elts]
         one = value.lineno == value.end_lineno
-        return one or (len(set(lines)) == len(lines) and value.lineno not in lines)
+        each = len(set(lines)) == len(lines) and value.lineno not in lines
+        bare = not any("#" in self.module.line_text(line) for line in lines)
+        return one or (each and bare)
+
+    def _is_followed_by(self, signs: str, offset: int) -> bool:
+        rest = self.module.text[offset : offset + _NEAR].lstrip()
+        return rest[:1] in signs and bool(rest)
 
     def _take_out(self, value: _Listed, leaving: Sequence[ast.expr]) -> None:
         edits, module = self.caller.document.edits, self.module
@@ -184,6 +197,11 @@ class Tables:
                 is_package = self._is_package(old)
                 if old in values and new not in values and is_package == (node.arg == "packages"):
                     start, end = self.module.span(values[old])
+                    plain = self.module.text[start + 1 : end - 1] == old
+                    before = self.module.text[max(0, start - _NEAR) : start].rstrip()[-1:]
+                    opens = "[," if isinstance(node.value, ast.List) else "(,"
+                    if not (plain and before in opens and self._is_followed_by(",])", end)):
+                        continue
                     change = beside(self.module.text, start + 1, end - 1, [new])
                     self.caller.document.edits.insert(change.start, change.new)
                     self._log(node.value, change.before, change.after)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from transforms.imports.document import Document, is_empty_without
 from transforms.imports.editor import ImportEditor
@@ -42,6 +42,21 @@ def holds_imports(node: ast.stmt) -> bool:
     return isinstance(node, (ast.If, ast.Try)) and any(
         isinstance(child, (ast.Import, ast.ImportFrom)) for child in ast.walk(node)
     )
+
+
+def stands_alone(guards: Sequence[ast.stmt]) -> bool:
+    """Whether an import can be taken out of its guards, whatever else these hold.
+
+    It stands right in one `if TYPE_CHECKING:` in which no two statements share a line.
+    """
+    if len(guards) != 1 or not (isinstance(guards[0], ast.If) and is_type_checking(guards[0])):
+        return False
+    last = guards[0].lineno
+    for child in guards[0].body:
+        if child.lineno <= last:
+            return False
+        last = child.end_lineno or child.lineno
+    return True
 
 
 def only_imports(node: ast.stmt) -> bool:

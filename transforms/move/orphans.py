@@ -15,6 +15,7 @@ from transforms.imports.guards import (
     holds_imports,
     may_stand_twice,
     only_imports,
+    stands_alone,
 )
 from transforms.imports.statement import ImportedName
 from transforms.move.needs import dotted_imports, reached_modules
@@ -86,7 +87,7 @@ class Orphans:
             self.guards |= guards
 
     def _alone(self, binding: ImportedBinding, node: ast.stmt) -> bool:
-        return self.newer and is_type_checking(node) and len(binding.guards) == 1
+        return self.newer and is_type_checking(node) and stands_alone(binding.guards)
 
     def _flags(self) -> dict[str, list[ImportedBinding]]:
         """Names that guards of imports set beside them, as `HAS_X` is set; nothing else binds."""
@@ -94,7 +95,8 @@ class Orphans:
         for name, indices in symbols.defined.items():
             nodes = [symbols.statements[index].node for index in indices]
             if name not in symbols.imports and all(map(holds_imports, nodes)):
-                if all(map(may_stand_twice, nodes)) and name not in symbols.rebound:
+                changed = name in symbols.rebound or name in symbols.mutations
+                if all(map(may_stand_twice, nodes)) and not changed:
                     found[name] = list[ImportedBinding]()
         return found
 

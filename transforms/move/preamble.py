@@ -22,6 +22,7 @@ from transforms.imports.guards import (
     holds_imports,
     may_stand_twice,
     only_imports,
+    stands_alone,
 )
 from transforms.imports.rebased import moved_text, respelled
 from transforms.imports.statement import ImportedName, Shrink
@@ -163,6 +164,7 @@ class _Deriver:
         elif self._is_copied(name) or self._copies_import(name):
             return
         elif name in self.symbols.defined or name in self.symbols.imports:
+            self._refuse_half_bound(name)
             self._want(self.source.after.dotted, name)
         elif name not in MODULE_NAMES and name not in BUILTINS:
             self._from_stars()
@@ -173,7 +175,10 @@ class _Deriver:
         return found and all(map(is_fixture_use, self.needs.names[name]))
 
     def _is_copied(self, name: str) -> bool:
-        return any(index in self.group.copied for index in self.symbols.defined.get(name, ()))
+        indices = set(self.symbols.defined.get(name, ()))
+        if self.move.plan.newer:  # a copied guard brings what it imports
+            indices |= {index for index, _ in self.symbols.bindings.get(name, ())}
+        return not indices.isdisjoint(self.group.copied)
 
     def _has_guard_of(self, name: str) -> bool:
         """Whether only `if TYPE_CHECKING:` needs the name, and the destination has its own."""
@@ -200,16 +205,48 @@ class _Deriver:
         own = {binding.index for binding in bindings if binding.guards}
         if not set(self.symbols.defined.get(name, ())) <= own | {b.index for b in bindings}:
             return False  # bound otherwise, too, by a statement of its own
-        nodes = {index: self.symbols.statements[index].node for index in own}
         return all(
-            may_stand_twice(node)
+            self._comes_whole(index)
             or all(self._stands_alone(b) for b in bindings if b.index == index)
-            for index, node in nodes.items()
+            for index in own
         )
+
+    def _comes_whole(self, index: int) -> bool:
+        """Whether the new module may have a guard of imports with all that it sets."""
+        node = self.symbols.statements[index].node
+        if not may_stand_twice(node):
+            return False
+        flags = self.symbols.binds(index) - self.symbols.imports.keys()
+        return not self.move.plan.newer or all(map(self._is_set_by_guards, flags))
+
+    def _refuse_half_bound(self, name: str) -> None:
+        """A name that the source has only where an import succeeds cannot be imported from it."""
+        places = self.symbols.bindings.get(name, ())
+        indices = {index for index, _ in places}
+        node = self.symbols.statements[min(indices)].node if len(indices) == 1 else None
+        if not (self.move.plan.newer and isinstance(node, ast.Try) and may_stand_twice(node)):
+            return
+        bound = {id(binding.statement) for _, binding in places}
+        for handler in node.handlers:
+            inside = {id(child) for part in handler.body for child in ast.walk(part)}
+            if not (bound & inside or isinstance(handler.body[-1], ast.Raise)):
+                flags = self.symbols.binds(min(indices)) - self.symbols.imports.keys()
+                changed = sorted(flag for flag in flags if not self._is_set_by_guards(flag))
+                listed = ", ".join(f'"{flag}"' for flag in changed)
+                place = self.source.place(node.lineno)
+                raise Refusal(
+                    "unresolved-name",
+                    f"`{self.source.located.dotted}` has `{name}` only where this import succeeds, "
+                    f"so `{self.destination.dotted}` cannot take it from there.",
+                    next_step=f"Write `copy = [{listed}]` in the [[destination]] of "
+                    f"`{self.destination.dotted}` ({self.move.plan.place(self.group.spec.line)}), "
+                    "so that it gets the guard with all that changes what it sets.",
+                    place=place,
+                )
 
     def _stands_alone(self, binding: ImportedBinding) -> bool:
         """Whether an import can be taken out of its guard, whatever else that holds."""
-        return self.move.plan.newer and binding.is_type_checking and len(binding.guards) == 1
+        return self.move.plan.newer and stands_alone(binding.guards)
 
     def _flag_guards(self, name: str) -> list[int]:
         """The guards of imports that set `name` beside them, as `HAS_X` is set; none otherwise.
@@ -217,11 +254,19 @@ class _Deriver:
         The new module gets the guard, as it does for the imports: the flag is theirs.
         """
         symbols = self.symbols
-        if not self.move.plan.newer or name in symbols.rebound or name in symbols.mutations:
+        if not self.move.plan.newer or name in symbols.imports:
             return []
-        indices = [] if name in symbols.imports else symbols.defined.get(name, [])
-        nodes = [symbols.statements[index].node for index in indices]
-        return indices if all(holds_imports(n) and may_stand_twice(n) for n in nodes) else []
+        indices = symbols.defined.get(name, [])
+        along = {other for index in indices for other in symbols.binds(index)}
+        return indices if all(map(self._is_set_by_guards, along)) else []
+
+    def _is_set_by_guards(self, name: str) -> bool:
+        """Whether nothing but guards of imports that may stand twice binds or changes a name."""
+        symbols = self.symbols
+        places = symbols.bindings.get(name, [])
+        nodes = [symbols.statements[index].node for index, _ in places]
+        changed = name in symbols.rebound or name in symbols.mutations
+        return not changed and all(holds_imports(n) and may_stand_twice(n) for n in nodes)
 
     def _guarded(self, bindings: list[ImportedBinding]) -> list[ImportedBinding]:
         """Those under a guard, but for what type checkers see of a name imported plainly."""

@@ -12,7 +12,7 @@ from types import FunctionType
 from verify.kernel import effects
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.imports import Sites
-from verify.kernel.machine.objects import Objects, identity
+from verify.kernel.machine.objects import Objects, identity, is_plain
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
@@ -424,6 +424,14 @@ class Calls(Objects):
             return self._of_collection(owner, name[1:], given, named)
         if isinstance(owner, Product):
             return self._of_product(owner, name, given, named)
+        return self._of_unknown(owner, name, given, named)
+
+    def _of_unknown(self, owner: Value, name: str, given: list[Value], named: Named) -> Value:
+        """Call a method of what nobody knows: of a plain value it does nothing to others."""
+        plain = isinstance(owner, Unknown) and is_plain(owner.how)
+        if plain and name[1:] not in effects.CHANGING:
+            if not any(map(self.acts, (*given, *named.values()))):
+                return Unknown(("method", key(owner), name, told(given, named)))
         return self.act("method", (key(owner), name), given, named)
 
     def _of_product(self, owner: Product, name: str, given: list[Value], named: Named) -> Value:
@@ -476,6 +484,7 @@ class Calls(Objects):
                         self.write(owner.module, str(one.value), value)
             elif given:
                 self.open("handed on", owner.module.name)
+                self.put(owner.module.names, "*", Unknown(("names", told(given, {}))))
             for one_name, value in named.items():
                 self.write(owner.module, one_name, value)
             return NONE

@@ -18,7 +18,7 @@ from functools import cache
 from verify.kernel.bodies import references
 from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
-from verify.kernel.source import DEFINITIONS, IMPORTS, TRIES, Source, blocks, stored
+from verify.kernel.source import DEFINITIONS, IMPORTS, TRIES, Source, blocks, imports_only, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
 from verify.kernel.words import raw, words
@@ -246,7 +246,11 @@ class Imports:
         return "" if there else "leads to what nothing led to before"
 
     def _led_there(self, importer: str, row: Row) -> bool:
-        """Tell whether what an import brings is what code had by that name where it came from."""
+        """Tell whether an import takes from its home what code had by that name before."""
+        path = file_of(self.both.target, row.module)
+        body = self.both.target.source(path).tree.body if path.endswith(".py") else []
+        if not any(row.member in stored(node) for node in body if not imports_only(node)):
+            return False
         origins = self.origins.get(importer, ())
         return any(self._same(at, (row.name,), importer, (row.name,)) for at in origins)
 

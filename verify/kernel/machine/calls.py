@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
 from functools import partial
@@ -303,9 +304,25 @@ class Calls(Objects):
 
     def _wrapped(self, maker: str, inner: Value, arguments: Key) -> Value:
         if isinstance(inner, Class) and maker in effects.SAME_CLASS:
-            self.put(inner.attributes, "__dataclass__", Constant(f"{maker}{arguments!r}"))
+            told = f"{maker}{arguments!r}{self._special_fields(inner)!r}"
+            self.put(inner.attributes, "__dataclass__", Constant(told))
             return inner
         return Product(maker, (arguments, key(inner)), self.make(), self.space(), inner)
+
+    def _special_fields(self, of: Class) -> list[tuple[str, Key]]:
+        """Give what a dataclass finds, as it is made, by the names that make a field special."""
+        found: list[tuple[str, Key]] = []
+        for node in of.node.body:
+            note = node.annotation if isinstance(node, ast.AnnAssign) else None
+            text = note.value if isinstance(note, ast.Constant) else note and ast.unparse(note)
+            first, *rest = re.findall(r"[^\W\d]\w*", str(text).partition("[")[0]) or [""]
+            if (rest or [first])[-1] in _SPECIAL:
+                value = self.pick(of.scope.module.names.get(first, UNBOUND))
+                inner = key(value)
+                if isinstance(value, Outside):
+                    inner = ".".join((value.name, *rest))
+                found.append((ast.unparse(node)[:80], inner))
+        return found
 
     # --- the tree's own functions ---
 
@@ -1020,6 +1037,7 @@ def _is_of(value: Value, kinds: Value) -> bool | None:
     return False if isinstance(value, ModuleValue) and kind in _KINDS.values() else None
 
 
+_SPECIAL = ("ClassVar", "InitVar", "KW_ONLY")  # read by name off the module of a dataclass
 # Built-in functions that do not look at what a dictionary holds.
 _NOT_LOOKING = frozenset(
     f"builtins.{name}" for name in ("id", "type", "isinstance", "callable", "getattr", "hasattr")

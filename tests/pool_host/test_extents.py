@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from pool_host.extents import PageExtents, PageRun
+from tests.effort import examples
 from tests.pool_host.overlaps import fewest
 
 
@@ -79,7 +80,7 @@ def test_what_is_given_back_joins_its_neighbours(case: str) -> None:
     extents.check()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.integers(1, 60), st.lists(st.integers(0, 25), max_size=40), st.randoms())
 def test_any_calls_leave_extents_that_fit_one_another(
     pages: int, wishes: list[int], order: random.Random

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.transforms.case import MemoryTree
 from tests.transforms.programs import BESIDE, Draw, Program, programs, run
 from transforms.engine import apply
@@ -24,7 +25,8 @@ EXISTING = (
 )
 HEAD = 'format = 1\nformatters = "none"\n'
 SETTINGS = settings(
-    max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=examples(40),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 

@@ -20,12 +20,14 @@ explain   edits that a move entails, derived again
 far       writes in files that no run reaches, to names whose readers are others now
 files     files as such: what is run, what hides what, packages that come and go
 flow      what an expression may be made of, within one file
+held      which modules of the tree a body gets hold of as values
 judging   the order of judgement
 lazily    imports inside functions and classes
 links     which units of the two sides belong together
 lookups   lookups at run time: open, or assumed
 near      which files a change can be reached from
 needs     imports that a move entails
+nodes     walks over syntax trees, at a fraction of their cost
 observed  what one statement reads at import and another changes, over several entries
 packaging what is installed: whether lists of packages and sources take what is new
 pairing   which statement of the target is which of the base

@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from verify.kernel.both import Both
 from verify.kernel.needs import used
+from verify.kernel.nodes import walk
 from verify.kernel.renames import Renames
 from verify.kernel.source import Comment, Source, Statement, imports_only, stored
 from verify.kernel.spelled import Spelled
@@ -127,7 +128,7 @@ class Comments:
         """Tell whether a comment for tools stands at an import that was not there before."""
         old = self.ours.get(source.path)
         known = {statement.text for statement in old.statements} if old else set()
-        given = {node.arg for node in ast.walk(source.tree) if isinstance(node, ast.arg)}
+        given = {node.arg for node in walk(source.tree) if isinstance(node, ast.arg)}
         plain = used(source) - given  # a fixture is used where a parameter has its name
         return any(
             statement.imports_only
@@ -253,7 +254,7 @@ def _told(statement: Statement, comments: list[Comment]) -> list[tuple[str, int,
     """Give the comments of a statement, each with how many statements begin above it."""
     starts = sorted(
         node.lineno
-        for node in ast.walk(statement.node)
+        for node in walk(statement.node)
         if isinstance(node, (ast.stmt, ast.ExceptHandler))
         and not (isinstance(node, ast.stmt) and imports_only(node))
     )

@@ -8,6 +8,7 @@ import tokenize
 
 from verify.kernel.both import Both
 from verify.kernel.entries import became
+from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.tree import Tree
@@ -141,10 +142,10 @@ def _needed(both: Both, at: At) -> bool:
         inner.test
         for statement in both.target.source(at[0]).statements
         if statement.imports_only
-        for inner in ast.walk(statement.node)
+        for inner in walk(statement.node)
         if isinstance(inner, ast.If)
     ]
-    parts = (part for node in used for part in ast.walk(node))
+    parts = (part for node in used for part in walk(node))
     return any(isinstance(part, ast.Name) and part.id in names for part in parts)
 
 

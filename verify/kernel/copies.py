@@ -25,6 +25,7 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
 from verify.kernel.runs import Run
 from verify.kernel.source import DEFINITIONS, stored
@@ -67,7 +68,7 @@ class Copies:
                 part.attr if isinstance(part, ast.Attribute) else part.id
                 for tree in (self.both.base, self.both.target)
                 for source in self.both.sources(tree)
-                for node in ast.walk(source.tree)
+                for node in walk(source.tree)
                 if isinstance(node, ast.Compare)
                 and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
                 and not any(

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from verify.kernel.nodes import walk
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.tree import Tree
 
@@ -107,7 +108,7 @@ def _called(tree: Tree, path: str) -> Iterator[str]:
         parsed = tree.source(path).tree
     except OpaqueError:
         return
-    for node in ast.walk(parsed):
+    for node in walk(parsed):
         for word in node.keywords if isinstance(node, ast.Call) else ():
             if word.arg == "install_requires" and last(node.func) == "setup":  # type: ignore[attr-defined]
                 items = word.value.elts if isinstance(word.value, (ast.List, ast.Tuple)) else ()

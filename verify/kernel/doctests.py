@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 
 from verify.kernel.both import Both
+from verify.kernel.nodes import walk
 from verify.kernel.source import DEFINITIONS, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS
@@ -54,7 +55,7 @@ def named(module: ast.Module, gone: Mapping[str, Container[str]]) -> Iterator[tu
     """List the names that examples take from where they no longer are, each with its module."""
     modules: dict[str, str] = {}
     stars = []
-    for node in ast.walk(module):
+    for node in walk(module):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
@@ -65,7 +66,7 @@ def named(module: ast.Module, gone: Mapping[str, Container[str]]) -> Iterator[tu
                 modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
                 if alias.name in gone.get(node.module, ()):
                     yield node.module, alias.name
-    for node in ast.walk(module):
+    for node in walk(module):
         if isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Name, ast.Attribute)):
             top, _, rest = ast.unparse(node.value).partition(".")
             owner = ".".join([modules.get(top, top), *([rest] if rest else [])])
@@ -105,4 +106,4 @@ def check(both: Both) -> None:
 
 
 def _tested(node: ast.AST) -> bool:
-    return any(examples(inner) is not None for inner in ast.walk(node))
+    return any(examples(inner) is not None for inner in walk(node))

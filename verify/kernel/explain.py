@@ -18,6 +18,7 @@ from verify.kernel.effects import PATCHING, targeted
 from verify.kernel.machine import Machine
 from verify.kernel.machine.values import Made
 from verify.kernel.needs import file_of, rows
+from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At, Edit
 from verify.kernel.renames import Renames
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
@@ -146,7 +147,7 @@ class Edits:
             and call.args
             and call.args[0] is text
             and self.spelled.leads(self.both.target, path, chain(call.func) or ("",)) in _CASTS
-            for call in ast.walk(node)
+            for call in walk(node)
         )
 
     def _exported(self, edit: Edit, node: ast.stmt) -> bool:
@@ -191,7 +192,7 @@ def _describes(node: ast.stmt, text: ast.AST) -> bool:
         isinstance(inner, DEFINITIONS)
         and is_docstring(inner.body[0])
         and getattr(inner.body[0], "value", None) is text
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
 
 
@@ -217,11 +218,11 @@ def _text(node: ast.AST) -> str | None:
 def _types(node: ast.AST) -> set[ast.AST]:
     """List all that stands in the annotations of a statement."""
     found: set[ast.AST] = set()
-    for inner in ast.walk(node):
+    for inner in walk(node):
         for name in ("annotation", "returns"):
             note = getattr(inner, name, None)
             if isinstance(note, ast.AST):
-                found.update(ast.walk(note))
+                found.update(walk(note))
     return found
 
 
@@ -239,14 +240,14 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
             if part is not None:
                 yield from _evaluated(part)
         return
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if child is not getattr(node, "annotation", None):
             yield from _evaluated(child)
 
 
 def _patches(node: ast.stmt, text: ast.AST) -> bool:
     """Tell whether a text is the target of a patch."""
-    for call in ast.walk(node):
+    for call in walk(node):
         if isinstance(call, ast.Call) and targeted(call) is text:
             func = call.func
             last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")

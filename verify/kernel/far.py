@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from verify.kernel.both import Both
 from verify.kernel.effects import PATCHING, targeted
+from verify.kernel.nodes import walk
 from verify.kernel.source import DEFINITIONS, OpaqueError, last, stored
 from verify.kernel.spelled import Spelled, chain
 from verify.kernel.tree import Tree
@@ -38,7 +39,7 @@ def _writes(tree: Tree, path: str, spelled: Spelled) -> Iterator[tuple[str, str,
         parsed = tree.source(path).tree
     except OpaqueError:
         return
-    for node in ast.walk(parsed):
+    for node in walk(parsed):
         if isinstance(node, DEFINITIONS) and not isinstance(node, ast.ClassDef):
             yield from _globals(tree, path, node)
         elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
@@ -51,7 +52,7 @@ def _writes(tree: Tree, path: str, spelled: Spelled) -> Iterator[tuple[str, str,
 
 def _globals(tree: Tree, path: str, node: ast.AST) -> Iterator[tuple[str, str, int]]:
     """List the names of its module that a function binds."""
-    declared = [inner for inner in ast.walk(node) if isinstance(inner, ast.Global)]
+    declared = [inner for inner in walk(node) if isinstance(inner, ast.Global)]
     bound = {name for part in getattr(node, "body", ()) for name in stored(part)}
     for inner in declared:
         for name in bound & {*inner.names}:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from verify.kernel.machine.scopes import parameters
+from verify.kernel.nodes import children, walk
 from verify.kernel.source import Source, last
 
 MOST_PARTS = 2000  # of one expression
@@ -46,7 +47,7 @@ class Flow:
         while todo:
             node, within = todo.pop()
             inner = self._read(node, within)
-            todo += [(child, inner) for child in ast.iter_child_nodes(node)]
+            todo += [(child, inner) for child in children(node)]
         for call, within in self.calls:
             self._hand_over(call, within)
 
@@ -76,7 +77,7 @@ class Flow:
         return within
 
     def _assign(self, target: ast.expr, value: ast.expr, within: Within) -> None:
-        for node in ast.walk(target):
+        for node in walk(target):
             if isinstance(node, ast.Name):
                 within.given[node.id].append((value, within))
             elif isinstance(node, ast.Attribute):
@@ -113,7 +114,7 @@ class Flow:
                     todo += self._attributes.get(node.attr, ())
             if isinstance(node, ast.Call):
                 todo += self._returned.get(last(node.func), ())
-            todo += [(child, within) for child in ast.iter_child_nodes(node)]
+            todo += [(child, within) for child in children(node)]
 
     def texts(self, *nodes: Part) -> Iterator[tuple[str, int]]:
         """List the texts that expressions are made of, with their lines."""

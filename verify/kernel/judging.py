@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from functools import cached_property
 
 from verify.kernel import computed, doctests, effects, strings, subclasses, tests
 from verify.kernel.bodies import (
@@ -22,6 +23,7 @@ from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
 from verify.kernel.entries import Arrival, Entry, arrivals, entries, name_of
 from verify.kernel.explain import Edits
+from verify.kernel.held import Alike
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
@@ -30,6 +32,7 @@ from verify.kernel.machine.units import Unit
 from verify.kernel.machine.values import Class, Function, Made, Module, Outside, key
 from verify.kernel.near import near
 from verify.kernel.needs import rows
+from verify.kernel.nodes import walk
 from verify.kernel.observed import Observed
 from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, Run, Runs
@@ -236,6 +239,10 @@ class Judge:
             for other in self._links.of(unit, two):
                 self._units(ours, theirs, unit, other)
 
+    @cached_property
+    def _alike(self) -> Alike:
+        return Alike(self.runs.machine(self.both.base), self.runs.machine(self.both.target))
+
     def _bodies(self, machine: Machine) -> Bodies:
         """Give what reads the bodies of one side."""
         side = machine.tree.side
@@ -303,7 +310,20 @@ class Judge:
                 return True
         if reaches(a.node) or sets(a.node):
             return True
-        return any(bodies.goes_through_modules(made, of) for bodies, made, of in (one, two))
+        (ours, _, above), (theirs, _, of) = one, two
+        held, now = ours.held.by(a, above), theirs.held.by(b, of)
+        if held is None or now is None or not self._alike.all(held, now):
+            return True
+        for side, made, modules in ((BASE, a, held), (TARGET, b, now)):
+            self._through(name, side, made, modules)
+        return False
+
+    def _through(self, name: Made, side: str, made: Function, modules: Iterable[Module]) -> None:
+        """Note what a body that is not run may read of modules that it gets hold of."""
+        if modules:
+            spelled = {getattr(node, "attr", "") for node in walk(made.node)}
+            reads = {(m.name, word) for m in modules for word in spelled & m.names.keys()}
+            self.writes.read(side, name, _title(made), reads)
 
     def _made(self, one: Definition, two: Definition) -> None:
         """Compare what was evaluated when a definition was made, and what a class holds."""

@@ -18,6 +18,7 @@ from functools import cache
 from verify.kernel.bodies import references
 from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
+from verify.kernel.nodes import walk
 from verify.kernel.source import DEFINITIONS, IMPORTS, TRIES, Source, blocks, imports_only, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
@@ -109,7 +110,7 @@ class Imports:
             missing = known[BASE, base[0]] - here
             if missing:
                 node = self.both.statement(self.both.target, at).node
-                local = {n for p in ast.walk(node) if isinstance(p, IMPORTS) for n in stored(p)}
+                local = {n for p in walk(node) if isinstance(p, IMPORTS) for n in stored(p)}
                 for reference in references(node):
                     if reference.parts[0] in missing - local:
                         place = Place(at[0], reference.line, TARGET)
@@ -219,7 +220,7 @@ class Imports:
         for at, base in self.both.pairing.base_of.items():
             node = self.both.statement(self.both.target, at).node if at[0] == path else None
             if isinstance(node, DEFINITIONS):
-                told = {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
+                told = {inner.arg for inner in walk(node) if isinstance(inner, ast.arg)}
                 given.setdefault(base[0], set()).update(told)
         found = (names & brought(self.both.base, old) for old, names in given.items())
         return set().union(*found)
@@ -249,7 +250,8 @@ class Imports:
         """Tell whether an import takes from its home what code had by that name before."""
         path = file_of(self.both.target, row.module)
         body = self.both.target.source(path).tree.body if path.endswith(".py") else []
-        if not any(row.member in stored(node) for node in body if not imports_only(node)):
+        bound = {name for node in body if not imports_only(node) for name in stored(node)}
+        if row.member not in bound:
             return False
         origins = self.origins.get(importer, ())
         return any(self._same(at, (row.name,), importer, (row.name,)) for at in origins)
@@ -399,9 +401,7 @@ def public(tree: Tree, path: str, above: frozenset[str] = frozenset()) -> set[st
     found = brought(tree, path, above)
     if not listed:
         return {name for name in found if name[:1] not in ("_", "*")}
-    texts = (
-        part.value for node in listed for part in ast.walk(node) if isinstance(part, ast.Constant)
-    )
+    texts = (part.value for node in listed for part in walk(node) if isinstance(part, ast.Constant))
     return {str(text) for text in texts}
 
 
@@ -435,14 +435,14 @@ def _inside(tree: Tree, source: Source) -> Iterator[tuple[Row, int, int]]:
 def every(tree: Tree, source: Source) -> Iterator[Row]:
     """List all imports of a file, those in functions too, guards aside."""
     package = package_of(tree, source.path)
-    for node in ast.walk(source.tree):
+    for node in walk(source.tree):
         if isinstance(node, IMPORTS):
             yield from rows_of(node, package, ())
 
 
 def guards(source: Source) -> Iterator[str]:
     """List the guards of a file, in functions too, one for each of their branches."""
-    for node in ast.walk(source.tree):
+    for node in walk(source.tree):
         if isinstance(node, (ast.If, *TRIES, ast.With)):
             said = _said(node)
             yield from (f"{number} {said}" for number, _ in enumerate(blocks(node)))
@@ -485,7 +485,7 @@ def annotated(source: Source) -> bool:
         isinstance(node, ast.AnnAssign)
         or getattr(node, "annotation", None) is not None
         or getattr(node, "returns", None) is not None
-        for node in ast.walk(source.tree)
+        for node in walk(source.tree)
     )
 
 
@@ -493,8 +493,8 @@ def _tests(node: ast.AST) -> set[str]:
     """Give the names in the conditions of a guard."""
     return {
         name.id
-        for inner in ast.walk(node)
-        for name in ast.walk(getattr(inner, "test", None) or ast.Pass())
+        for inner in walk(node)
+        for name in walk(getattr(inner, "test", None) or ast.Pass())
         if isinstance(name, ast.Name)
     }
 
@@ -529,14 +529,14 @@ def used(source: Source, *, prose: bool = True) -> set[str]:
     `prose` tells whether texts count that are no expression, as those that a linter reads.
     """
     body = [node for node in source.tree.body if not _is_all(node)]
-    names = {n.id for node in body for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names = {n.id for node in body for n in walk(node) if isinstance(n, ast.Name)}
     return names | _words(source, body, prose=prose)
 
 
 def _words(source: Source, body: Iterable[ast.stmt], *, prose: bool) -> set[str]:
     """Give the words of texts and of type comments, in which names may be read."""
     found: set[str] = set()
-    for node in (part for statement in body for part in ast.walk(statement)):
+    for node in (part for statement in body for part in walk(statement)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if len(node.value) < 1 << 12 and (prose or _expression(node.value)):
                 found |= set(_WORD.findall(node.value))

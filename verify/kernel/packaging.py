@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 
 from verify.kernel.both import Both
+from verify.kernel.nodes import walk
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, Place
@@ -78,7 +79,7 @@ def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
         body = tree.source("setup.py").tree
     except OpaqueError:
         return
-    for node in ast.walk(body):
+    for node in walk(body):
         if not isinstance(node, ast.Call) or last(node.func) != "setup":
             continue
         given = {word.arg: word.value for word in node.keywords if word.arg}
@@ -253,7 +254,7 @@ def _either(one: Takes, two: Takes) -> Takes:
 
 
 def _strings(node: ast.AST | None) -> list[str]:
-    every = ast.walk(node) if node is not None else ()
+    every = walk(node) if node is not None else ()
     return [n.value for n in every if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 

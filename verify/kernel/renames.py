@@ -41,7 +41,7 @@ class Renames:
     def relocated(self, before: str, after: str) -> bool:
         """Tell whether a text became another one by what modules that moved whole are called."""
         whole = self._modules
-        return bool(whole) and _becomes(before, after, whole, lambda m: self._whole[m[0]])
+        return whole is not None and _becomes(before, after, whole, lambda m: self._whole[m[0]])
 
     def _option(self, match: re.Match[str]) -> str:
         if match.groupdict().get("whole"):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from verify.kernel.both import Both
 from verify.kernel.effects import NAMES_OF_BUILTINS, PATCHING
 from verify.kernel.machine.scopes import binds, parameters
+from verify.kernel.nodes import children, walk
 from verify.kernel.source import DEFINITIONS, IMPORTS, OpaqueError
 from verify.kernel.spelled import Spelled, chain
 from verify.kernel.verdict import OPEN, Place
@@ -55,7 +56,7 @@ class Setters:
             return
         for function, own in _functions(tree):
             known = binds(function).locals - own
-            for node in ast.walk(function):
+            for node in walk(function):
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                     if node.attr in self.apart and _root(node.value) in known:
                         yield node.attr, node.lineno
@@ -99,7 +100,7 @@ class Setters:
                 todo += [child for child in node.args if not chain(child)]
                 todo += node.keywords
                 continue
-            todo.extend(ast.iter_child_nodes(node))
+            todo.extend(children(node))
 
     def _outer(self, path: str, node: ast.Call) -> bool:
         """Tell whether a call is of the outside, or one that is known to replace a name."""
@@ -112,7 +113,7 @@ class Setters:
 
 def _functions(tree: ast.AST) -> Iterator[tuple[ast.AST, frozenset[str]]]:
     """List functions, each with the name of the object whose method it is."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         inner = getattr(node, "body", ()) if isinstance(node, ast.ClassDef) else ()
         for method in inner:
             if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):

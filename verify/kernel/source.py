@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from verify.kernel.nodes import children, walk
+
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 TRIES: tuple[type, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
@@ -92,7 +94,7 @@ class Source:
     def asks_main(self) -> bool:
         """Tell whether something here, in whatever spelling, asks whether it is what starts."""
         said = "__main__" in self.text and "__name__" in self.text
-        return said and any(map(asks_main, ast.walk(self.tree)))
+        return said and any(map(asks_main, walk(self.tree)))
 
     @cached_property
     def postponed(self) -> bool:
@@ -126,7 +128,7 @@ def asks_main(node: ast.AST) -> bool:
         return False
     sides = [node.left, *node.comparators]
     names = [side.id for side in sides if isinstance(side, ast.Name)]
-    texts = [c.value for side in sides for c in ast.walk(side) if isinstance(c, ast.Constant)]
+    texts = [c.value for side in sides for c in walk(side) if isinstance(c, ast.Constant)]
     return "__name__" in names and "__main__" in texts
 
 
@@ -175,7 +177,7 @@ def stored(node: ast.AST) -> Iterator[str]:
             if isinstance(at, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping)):
                 if isinstance(name, str):
                     yield name
-        todo.extend(ast.iter_child_nodes(at))
+        todo.extend(children(at))
 
 
 def dotted(node: ast.AST | None) -> tuple[ast.Name, tuple[str, ...]] | None:

@@ -13,6 +13,7 @@ from collections.abc import Hashable
 
 from verify.kernel.both import Both
 from verify.kernel.needs import file_of, rows
+from verify.kernel.nodes import walk
 from verify.kernel.pairing import differences
 from verify.kernel.source import IMPORTS, dotted, stored
 from verify.kernel.tree import Tree
@@ -104,9 +105,7 @@ class Spelled:
 
 def _defined(node: ast.stmt) -> set[str]:
     """Give what a statement binds but by imports."""
-    brought = {
-        name for inner in ast.walk(node) if isinstance(inner, IMPORTS) for name in stored(inner)
-    }
+    brought = {name for inner in walk(node) if isinstance(inner, IMPORTS) for name in stored(inner)}
     return set(stored(node)) - brought
 
 

@@ -15,6 +15,7 @@ from verify.kernel.conserve import symbol
 from verify.kernel.machine import Machine
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.values import Class, Function, Product
+from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
@@ -79,10 +80,8 @@ class Standing:
     def _file(self, at: At) -> None:
         """Moved code that reads the path of its file, and more of it than the folder."""
         node = self.both.statement(self.both.target, at).node
-        above = {
-            child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)
-        }
-        for name in ast.walk(node):
+        above = {child: parent for parent in walk(node) for child in children(parent)}
+        for name in walk(node):
             if isinstance(name, ast.Name) and name.id == "__file__" and not _folder(name, above):
                 title = f"{self.both.name(at[0])}.{symbol(node)}"
                 self._say("`__file__`", title, Place(at[0], name.lineno))
@@ -92,7 +91,7 @@ class Standing:
         gone: dict[str, str] = {}
         for base, target in self._moved.items():
             node = self.both.statement(self.both.base, base).node
-            used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+            used = {name.id for name in walk(node) if isinstance(name, ast.Name)}
             source = self.both.base.source(base[0])
             if any(used & _logger(other.node) for other in source.statements):
                 one, two = _above(self.both.name(base[0])), _above(self.both.name(target[0]))
@@ -121,11 +120,11 @@ def _logger(node: ast.stmt) -> set[str]:
     """Give the names that a statement binds to a logger of its module's name."""
     value = node.value if isinstance(node, ast.Assign) else None
     if isinstance(value, ast.Call) and any(
-        isinstance(inner, ast.Name) and inner.id == "__name__" for inner in ast.walk(value)
+        isinstance(inner, ast.Name) and inner.id == "__name__" for inner in walk(value)
     ):
         return {
             name.id
-            for name in ast.walk(node)
+            for name in walk(node)
             if isinstance(getattr(name, "ctx", None), ast.Store) and isinstance(name, ast.Name)
         }
     return set()

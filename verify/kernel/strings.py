@@ -15,6 +15,7 @@ from verify.kernel import doctests
 from verify.kernel.both import Both
 from verify.kernel.entries import became, is_script, lone_scripts
 from verify.kernel.needs import every
+from verify.kernel.nodes import walk
 from verify.kernel.settings import is_settings
 from verify.kernel.source import OpaqueError, Source, stored
 from verify.kernel.tables import Tables
@@ -161,8 +162,8 @@ class _Texts:
                     self._say(BREAKS, row.module, row.member, why, Place(path, 1))
         self._foreign(path, source)
         packaging = path.rpartition("/")[2] == "setup.py"
-        prose = {node.value for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(source.tree):
+        prose = {node.value for node in walk(source.tree) if isinstance(node, ast.Expr)}
+        for node in walk(source.tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 kind = BREAKS if packaging else OPEN
                 if node in prose and " " in node.value.strip():

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Container, Iterable, Iterator
 
 from verify.kernel.both import Both
+from verify.kernel.nodes import children
 from verify.kernel.source import blocks
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
@@ -130,7 +131,7 @@ def _simple(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
         if inner:
             for block in inner:
                 todo += block
-            yield from (n for n in ast.iter_child_nodes(node) if not isinstance(n, _BLOCKS))
+            yield from (n for n in children(node) if not isinstance(n, _BLOCKS))
         else:
             yield node
 
@@ -167,7 +168,7 @@ def _texts(node: ast.AST) -> tuple[frozenset[str], list[ast.AST]]:
             if len(at.value) < MOST_TEXT:
                 texts.add(at.value.strip())
         else:
-            todo += ast.iter_child_nodes(at)
+            todo += children(at)
     return frozenset(texts), tables
 
 

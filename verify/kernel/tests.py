@@ -24,6 +24,7 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.runs import Runs
 from verify.kernel.settings import Discovery, collection, discovery
 from verify.kernel.source import stored
@@ -349,7 +350,7 @@ def _looks(node: ast.AST) -> bool:
         isinstance(inner, ast.Attribute)
         and inner.attr in _PLACES
         and not (isinstance(inner.value, ast.Name) and inner.value.id in ("os", "sys", "config"))
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
 
 
@@ -399,7 +400,7 @@ def named_fixtures(node: ast.AST) -> tuple[str, ...]:
     """List the fixtures that a definition names in texts, be it in a mark or in its body."""
     return tuple(
         given.value
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, ast.Call)
         and getattr(inner.func, "attr", "") in ("usefixtures", "getfixturevalue", "lazy_fixture")
         for given in inner.args

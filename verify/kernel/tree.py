@@ -244,6 +244,10 @@ class Tree:
             found[folder.rpartition("/")[0]].add(folder.rpartition("/")[2])
         return found
 
+    def inside(self, folders: Iterable[str]) -> set[str]:
+        """List the modules and packages in folders."""
+        return {name for folder in folders for name in self._inside.get(folder, ())}
+
     def _beside(self, name: str, folder: str) -> Iterator[str]:
         parts = name.split(".")
         for end in range(len(parts), 0, -1):

@@ -20,6 +20,7 @@ from verify.kernel.declared import Declared
 from verify.kernel.entries import Entry
 from verify.kernel.machine.units import Death
 from verify.kernel.needs import rows
+from verify.kernel.nodes import walk
 from verify.kernel.runs import Run
 from verify.kernel.source import TRIES, OpaqueError, last
 from verify.kernel.traces import covers
@@ -149,7 +150,7 @@ def _asks(tree: Tree, path: str, package: str) -> bool:
         parsed = tree.source(path).tree
     except OpaqueError:
         return True
-    for node in ast.walk(parsed):
+    for node in walk(parsed):
         if isinstance(node, TRIES) and package in _imported(node.body):  # type: ignore[attr-defined]
             return True
         if isinstance(node, ast.Call) and last(node.func) in _ASKING:
@@ -161,7 +162,7 @@ def _asks(tree: Tree, path: str, package: str) -> bool:
 
 def _imported(body: Iterable[ast.stmt]) -> Iterator[str]:
     """Give the first parts of the names that some statements import."""
-    for node in (inner for statement in body for inner in ast.walk(statement)):
+    for node in (inner for statement in body for inner in walk(statement)):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

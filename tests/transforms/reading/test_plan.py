@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.documents import ROOT
+from tests.effort import examples
 from transforms.errors import Refusal
 from transforms.paths import ModuleName
 from transforms.reading.load import MAX_PLAN_BYTES, dump_plan, load_plan, parse_plan
@@ -724,7 +725,7 @@ def random_plans(draw: st.DrawFn) -> Plan:
     )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(random_plans())
 def test_any_plan_survives_being_written(plan: Plan) -> None:
     written = dump_plan(plan)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hypothesis import assume, event, given, settings
 
+from tests.effort import examples
 from tests.transforms.test_whole_moves import Files, moves
 from tests.verify.histories import History
 from tests.verify.proofs.test_certified_moves import SETTINGS, result
@@ -33,7 +34,7 @@ def inferred(before: Files, after: Files) -> Inferred | None:
 
 
 @given(moves())
-@settings(SETTINGS, max_examples=25)
+@settings(SETTINGS, max_examples=examples(25))
 def test_a_plan_that_replays_is_found_for_what_the_mover_moves(move: tuple[Files, str]) -> None:
     after = result(move)
     assume(after is not None)
@@ -45,7 +46,7 @@ def test_a_plan_that_replays_is_found_for_what_the_mover_moves(move: tuple[Files
 
 
 @given(moves())
-@settings(SETTINGS, max_examples=10)
+@settings(SETTINGS, max_examples=examples(10))
 def test_an_edit_beside_the_move_is_authored_and_no_line_more(move: tuple[Files, str]) -> None:
     files = {**move[0], "beside.py": b"RATE = 1\n\n\ndef rate():\n    return RATE\n"}
     after = result((files, move[1]))

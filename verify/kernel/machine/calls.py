@@ -36,6 +36,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.tree import Tree
 
 MOST_CALLS = 12  # one within the other
@@ -861,7 +862,7 @@ class Calls(Objects):
                 self.block(body, names.module.scope)
                 return NONE
             for node in body:
-                for written in ast.walk(node):
+                for written in walk(node):
                     if isinstance(written, ast.Name) and isinstance(written.ctx, ast.Store):
                         self.write(names.module, written.id, Unknown(("exec", str(code.value))))
             self.event("exec", names.module.name, str(code.value))
@@ -878,7 +879,7 @@ class Calls(Objects):
             tree = ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 if isinstance(module, Module) and module.scope is not None:
                     try:

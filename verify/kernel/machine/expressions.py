@@ -33,6 +33,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
+from verify.kernel.nodes import children, walk
 
 MOST_TURNS_READ = 2  # of a loop, where a body is read
 MOST_TEXT = 1 << 16  # characters of a constant that is computed
@@ -73,9 +74,7 @@ class Expressions(Patches):
             found: Value = method(node, scope)
             return found
         parts = [
-            self.value(child, scope)
-            for child in ast.iter_child_nodes(node)
-            if isinstance(child, ast.expr)
+            self.value(child, scope) for child in children(node) if isinstance(child, ast.expr)
         ]
         return self.operate(type(node).__name__, *parts)
 
@@ -587,7 +586,7 @@ def names_what_it_sets(node: ast.AST) -> bool:
     """Tell whether a loop may set, patch or import something whose name it runs through."""
     return any(
         getattr(inner, "id", "") in _BY_NAME or getattr(inner, "attr", "") in _BY_NAME
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
 
 

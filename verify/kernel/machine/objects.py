@@ -28,6 +28,8 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
+from verify.kernel.nodes import walk
+from verify.kernel.source import last
 from verify.kernel.words import words
 
 MOST_BASES = 30  # of one class, one above the other
@@ -167,7 +169,7 @@ class Objects(Frames):
             return Unknown(("attribute", key(owner), name))  # of its metaclass
         if default is not None:
             return default
-        if self.probing or any(name in assigned(one.node) for one in self.above(of)):
+        if self.probing or any({name, "*"} & assigned(one.node) for one in self.above(of)):
             return Unknown(("attribute", key(owner), name))
         raise Raised("AttributeError", name)
 
@@ -296,16 +298,28 @@ class Objects(Frames):
 
 @lru_cache(maxsize=1 << 12)
 def assigned(node: ast.ClassDef) -> frozenset[str]:
-    """Give the attributes that the code of a class sets on something, or declares."""
+    """Give the attributes that the code of a class sets on something, or declares.
+
+    `*` are those whose names are put together.
+    """
     found: set[str] = set()
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
             found.add(inner.attr)
         elif isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
             found.add(inner.target.id)
         elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             found.add(inner.value)  # `setattr`, `__slots__`
+        elif getattr(inner, "attr", "") == "__dict__" or _sets_any(inner):
+            found.add("*")
     return frozenset(found)
+
+
+def _sets_any(node: ast.AST) -> bool:
+    """Tell whether an expression is a call that sets an attribute whose name is put together."""
+    if not isinstance(node, ast.Call) or last(node.func) not in ("setattr", "__setattr__", "vars"):
+        return False
+    return not (len(node.args) > 1 and isinstance(node.args[-2], ast.Constant))
 
 
 # What Python's own operators give of plain values is plain.

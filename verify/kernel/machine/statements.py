@@ -35,6 +35,7 @@ from verify.kernel.machine.values import (
     compact,
     key,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.source import imports_only
 from verify.kernel.tree import Tree
 
@@ -453,7 +454,7 @@ class Machine(Expressions):
 
     def _pattern(self, case: ast.match_case, subject: Value, scope: Scope) -> None:
         wholes = _wholes(case.pattern)
-        for part in ast.walk(case.pattern):
+        for part in walk(case.pattern):
             if isinstance(part, ast.MatchValue):
                 self.operate("match", self.pick(subject), self.value(part.value, scope))
             elif isinstance(part, ast.MatchClass):

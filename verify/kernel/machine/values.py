@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Hashable
 from collections.abc import Collection as Some
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 Key = Hashable
 Made = tuple[Hashable, int]  # the statement that makes an object, and the how-manyth it is
@@ -247,6 +248,7 @@ class Choice(Value):
         return "choice", self.symbol, inner(self.yes), inner(self.no)
 
 
+@lru_cache(maxsize=1 << 16)
 def compact(how: Key) -> Key:
     """Cut a key that has grown large down to its hash: it is only ever compared."""
     seen = 0

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
@@ -23,9 +24,9 @@ from hicache.device_pools import PagedTokenToKVPoolAllocator
 from hicache.host_pools import HostPages
 from hicache.pages import pages_of
 from hicache.statistics import Moved, TransferStats
-from hicache.storage.base import HiCacheStorage
+from hicache.storage.base import HiCacheStorage, NotKept
 from hicache.storage.timed import Stalled, TimedCalls
-from hicache.transfers import LayerDoneCounter, Load, Prefetch, Transfer
+from hicache.transfers import Backup, LayerDoneCounter, Load, Prefetch, Transfer
 from hicache.workers import Closed, CopyStream, Worker
 from pool_host import HostKVCache, HostPoolGroup
 
@@ -41,8 +42,11 @@ class WorkerLike(Protocol[_Taken_contra]):
     def submit(self, transfer: _Taken_contra) -> None:
         """Queue a transfer."""
 
-    def close(self) -> None:
-        """End, once the running transfer has."""
+    def close(self, limit: float | None = None) -> bool:
+        """End, once the running transfer has; say whether it has within `limit` seconds."""
+
+    def abandon(self) -> None:
+        """After `close`: end what runs nevertheless."""
 
 
 class WorkerFactory(Protocol):
@@ -62,7 +66,8 @@ class HiCacheController:
 
     `io_backend` is how rows are copied: `kernel` or `direct`, as the host pool's layout allows.
     Without `storage`, `backup` and `prefetch` raise `ValueError`. `ask_limit` is how many seconds
-    the scheduler waits for storage to say what it has.
+    the scheduler waits for storage to say what it has, `close_limit` how many `close` waits for
+    what storage is at.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class HiCacheController:
         storage: HiCacheStorage | None = None,
         worker: WorkerFactory = Worker,
         ask_limit: float = 5.0,
+        close_limit: float = 1.0,
     ) -> None:
         self.mem_pool_device_allocator = token_to_kv_pool_allocator
         self.mem_pool_device = token_to_kv_pool_allocator.get_kvcache()
@@ -95,6 +101,7 @@ class HiCacheController:
         self.io_backend = io_backend
         self.storage = storage
         self.ask_limit = ask_limit
+        self.close_limit = close_limit
         self._asking = TimedCalls("hicache-ask")
         self.stats = TransferStats()
         self.layer_done_counter = LayerDoneCounter()
@@ -147,14 +154,20 @@ class HiCacheController:
 
     # Between host and storage
 
-    def backup(self, host_indices: torch.Tensor, keys: Sequence[str], tag: Any = None) -> Transfer:
-        """Start to keep host pages under `keys`, one for each page, in order."""
+    def backup(
+        self, host_indices: torch.Tensor, keys: Sequence[str], parent: str = "", tag: Any = None
+    ) -> Backup:
+        """Start to keep host pages under `keys`, one for each page, in order.
+
+        Each page follows the one before it, the first the page `parent` (its key, "" for none).
+        None is kept without the one that it follows.
+        """
         self._need_open()
         self._need_storage()
         pages = pages_of(host_indices, self.page_size, "host_indices")
         if len(keys) != len(pages):
             raise ValueError(f"keys: expected one for each of {len(pages)} pages, got {len(keys)}")
-        backup = Transfer("backup", host_indices.clone(), keys=keys, tag=tag)
+        backup = Backup(host_indices.clone(), keys, parent, tag=tag)
         return self._start(self._backuper, backup)
 
     def count_stored(self, keys: Sequence[str]) -> int:
@@ -213,6 +226,8 @@ class HiCacheController:
                 transfer.seconds,
                 failed=transfer.error is not None,
             )
+            if isinstance(transfer, Backup):
+                self.stats.leave_out(len(transfer.keys) - transfer.kept)
             ended.append(transfer)
         self.drain_host_mem_release()
         return ended
@@ -261,16 +276,20 @@ class HiCacheController:
     def close(self) -> None:
         """End the workers: what runs finishes, what is queued fails. Idempotent.
 
-        What ended is still to be taken from `finished`, since its pages are.
+        What storage is at is given up after `close_limit` seconds. What ended is still to be taken
+        from `finished`, since its pages are.
         """
         self._closed = True
-        for close in (
-            self._writer.close,
-            self._loader.close,
-            self._backuper.close,
-            self._prefetcher.close,
-        ):
-            close()
+        self._writer.close()
+        self._loader.close()
+        with_storage = (self._backuper, self._prefetcher)
+        until = time.monotonic() + self.close_limit
+        late = [each for each in with_storage if not each.close(max(0.0, until - time.monotonic()))]
+        if self.storage is not None:
+            self.storage.give_up()
+        for worker in late:
+            if not worker.close(self.close_limit):
+                worker.abandon()
         self._asking.close()
         self.mem_pool_device.register_layer_transfer_counter(None)
         if self.storage is not None:
@@ -292,9 +311,14 @@ class HiCacheController:
                 self._load_stream.finish()
                 transfer.layer_done(layer)
 
-    def _backup(self, transfer: Transfer) -> None:
+    def _backup(self, transfer: Backup) -> None:
         slots = self._first_slots(transfer)
-        self._need_storage().set_pages(transfer.keys, self._pages, slots)
+        try:
+            self._need_storage().set_pages(transfer.keys, self._pages, slots, transfer.parent)
+        except NotKept as error:
+            transfer.kept = error.kept
+            raise
+        transfer.kept = len(transfer.keys)
 
     def _prefetch(self, transfer: Prefetch) -> None:
         slots = self._first_slots(transfer)
@@ -306,7 +330,7 @@ class HiCacheController:
         transfer.error = error
         transfer.stop_clock()
         if isinstance(transfer, Prefetch):
-            missing = transfer.missing()
+            missing = transfer.end_arrivals()
             if isinstance(error, Stalled):
                 # Storage may still write into them: nobody may have them before it has returned.
                 error.over.add_done_callback(lambda _: self.append_host_mem_release(missing))
@@ -338,6 +362,8 @@ class HiCacheController:
         """Give what of a transfer has arrived."""
         if isinstance(transfer, Prefetch):
             arrived = transfer.completed
+        elif isinstance(transfer, Backup):
+            arrived = transfer.kept
         else:
             arrived = 0 if transfer.error else transfer.host_indices.numel() // self.page_size
         slots = arrived * self.page_size

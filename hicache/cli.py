@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from enum import Enum
@@ -29,6 +30,8 @@ _EXTRAS = {
     "psutil": "pool",
     "prometheus_client": "metrics",
 }
+
+_PROGRESS_S = 1.0  # between two lines that say how far a command is
 
 HOLDS, DIFFERS, UNJUDGED, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -82,8 +85,9 @@ Exit codes:
 STATS_HELP = """Serve requests and print what that took: of each tier, and of each kind of transfer.
 
 The requests are those of a few conversations (`demo`), or read from a file with one JSON object
-a line, such as {"tokens": [3, 14, 15], "new_tokens": 2}; tokens are numbers from 0 to 255. With
---port the requests are served over and over until it is interrupted, and Prometheus may scrape.
+a line, such as {"tokens": [3, 14, 15], "new_tokens": 2}; tokens are numbers from 0 to 255, and
+"extra_key" keeps pages apart. With --port the requests are served over and over until it is
+interrupted, and Prometheus may scrape. Interrupted, it prints what was measured so far.
 
 \b
 Examples:
@@ -95,8 +99,10 @@ Examples:
 \b
 Exit codes:
   0  every request was served
-  1  a transfer failed, or a page file was refused
-  2  it could not be run: wrong usage, a missing extra, a port in use, too little memory
+  1  a transfer failed, a page was not written, or a page file was refused
+  2  it could not be run: wrong usage, a missing extra, a port in use, too little memory, too few
+     pages for a request
+  130  it was interrupted (with --port that is its end: 0 or 1)
 """
 
 
@@ -184,11 +190,13 @@ def stats(  # noqa: PLR0913, PLR0917  a command takes its options
     attention: AttentionOption = Attention.MHA,
     layout: LayoutOption = Layout.PAGE_FIRST_DIRECT,
     dtype: DtypeOption = Dtype.FLOAT32,
-    pages: Annotated[int, typer.Option(min=2, help="Pages of 16 tokens on the device.")] = 16,
+    pages: Annotated[
+        int, typer.Option(min=2, max=1 << 32, help="Pages of 16 tokens on the device.")
+    ] = 16,
     ratio: Annotated[float, typer.Option(min=0.1, help="Pages of the host to one of it.")] = 1.5,
     room: Annotated[
         float, typer.Option(min=0, max=0.5, help="Share of both tiers that evictions leave free.")
-    ] = 0.01,
+    ] = 0.1,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Serve metrics here; 0 for any port.")
@@ -203,18 +211,13 @@ def stats(  # noqa: PLR0913, PLR0917  a command takes its options
     from hicache.decoder import Decoder, DecoderConfig
     from hicache.machine import Machine
     from hicache.room import FreeRoom
-    from hicache.workload import Measurement, demo_requests, read_requests
+    from hicache.workload import Measurement
 
     torch.set_num_threads(1)
     decoder = Decoder(DecoderConfig(attention=attention.value))
-    vocabulary = decoder.config.vocabulary
+    requests = _requests(workload, decoder.config.vocabulary, pages)
     with tempfile.TemporaryDirectory(prefix="hicache-") as name:
-        try:
-            requests = (
-                demo_requests(vocabulary)
-                if workload == "demo"
-                else read_requests(Path(workload), vocabulary)
-            )
+        with _options_named("--pages, --ratio, --layout or --room"):
             machine = Machine(
                 decoder,
                 layout.value,
@@ -224,16 +227,49 @@ def stats(  # noqa: PLR0913, PLR0917  a command takes its options
                 ratio=ratio,
                 room=FreeRoom(device=room, host=room),
             )
-        except ValueError as error:
-            raise _Unjudged(str(error)) from error
+        interrupted = False
         with closing(machine):
             measurement = Measurement(machine)
             if port is None:
-                measurement.serve(requests)
+                interrupted = _serve(measurement, requests)
             else:
                 _serve_until_interrupted(measurement, requests, port, address)
             _say(measurement.as_json() if json else measurement.as_text())
-    raise typer.Exit(HOLDS if measurement.holds else DIFFERS)
+    ended = HOLDS if measurement.holds else DIFFERS
+    raise typer.Exit(INTERRUPTED if interrupted else ended)
+
+
+def _requests(workload: str, vocabulary: int, pages: int) -> list[Request]:
+    """Give the requests of a workload that a device of so many pages can serve; all of them."""
+    from hicache.workload import demo_requests, read_requests
+
+    if workload == "demo":
+        requests = demo_requests(vocabulary)
+    else:
+        with _options_named("--workload"):
+            requests = read_requests(Path(workload), vocabulary)
+    number, longest = max(enumerate(requests, 1), key=lambda each: each[1].pages)
+    if longest.pages > pages:
+        raise _Unjudged(
+            f"request {number} needs {longest.pages} pages on the device, which has {pages}: "
+            f"use --pages {longest.pages} or more"
+        )
+    return requests
+
+
+@contextmanager
+def _options_named(options: str) -> Iterator[None]:
+    """Turn what a user's options cannot have into an error that names them."""
+    try:
+        yield
+    except (ValueError, MemoryError, OverflowError) as error:
+        raise _Unjudged(f"{str(error) or 'too little memory'}\nchange {options}") from error
+    except RuntimeError as error:
+        # So torch says that there is not so much memory, or that a size is no size.
+        if "memory" not in str(error) and "size" not in str(error):
+            raise
+        first = str(error).partition("\n")[0]
+        raise _Unjudged(f"{first}\nchange {options}") from error
 
 
 @app.command("check", help=CHECK_HELP)
@@ -256,6 +292,24 @@ def check(
         raise _Unjudged(f"{folder}: no page files in it, so nothing was checked")
     _say(f"{whole} whole, {bad} bad")
     raise typer.Exit(DIFFERS if bad else HOLDS)
+
+
+def _serve(measurement: Measurement, requests: Sequence[Request]) -> bool:
+    """Serve requests; say how far it is, and whether it was interrupted."""
+    last = time.monotonic()
+
+    def told(served: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > _PROGRESS_S:
+            last = time.monotonic()
+            _say(f"{served:,} of {len(requests):,} requests", error=True)
+
+    try:
+        measurement.serve(requests, told)
+    except KeyboardInterrupt:
+        _say(f"interrupted after {measurement.served.requests:,} requests", error=True)
+        return True
+    return False
 
 
 def _serve_until_interrupted(

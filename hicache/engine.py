@@ -47,16 +47,19 @@ class Engine:
         self.cache = cache
         self.storage_limit = storage_limit
 
-    def generate(self, prompt: Sequence[int], new_tokens: int) -> Generation:
+    def generate(
+        self, prompt: Sequence[int], new_tokens: int, extra_key: str | None = None
+    ) -> Generation:
         """Continue `prompt` by `new_tokens` tokens, greedily.
 
+        What is cached is found by those alone who give the same `extra_key`.
         Raises `OutOfPages` if the device has no room, and `TransferError` if a load failed. Then
         nothing of the request is left: its pages are given back and its path is unlocked.
         """
         if not prompt or new_tokens < 1:
             raise ValueError("prompt, new_tokens: expected at least one token of each")
-        storage = self._prefetch(prompt[:-1])
-        with _Request(self, prompt) as request:
+        storage = self._prefetch(prompt[:-1], extra_key)
+        with _Request(self, prompt, extra_key) as request:
             cached = request.filled
             tokens = list(prompt)
             for _ in range(new_tokens):
@@ -74,12 +77,12 @@ class Engine:
             computed=len(prompt) - cached,
         )
 
-    def _prefetch(self, tokens: Sequence[int]) -> int:
+    def _prefetch(self, tokens: Sequence[int], extra_key: str | None) -> int:
         """Bring from storage what is in no other tier; give the number of tokens."""
         if self.cache is None:
             return 0
         self.cache.poll()
-        prefetch = self.cache.prefetch(tokens)
+        prefetch = self.cache.prefetch(tokens, extra_key)
         if prefetch is None:
             return 0
         if not prefetch.join(self.storage_limit):
@@ -96,8 +99,9 @@ class _Request:
     start. Leaving it gives back whatever the tree did not take over.
     """
 
-    def __init__(self, engine: Engine, prompt: Sequence[int]) -> None:
+    def __init__(self, engine: Engine, prompt: Sequence[int], extra_key: str | None) -> None:
         self._allocator = engine.allocator
+        self._extra_key = extra_key
         self._cache = engine.cache
         self._slots = torch.empty(0, dtype=torch.int64)
         self._own = 0  # where the request's own slots begin
@@ -106,7 +110,7 @@ class _Request:
         if self._cache is None:
             return
         # The last token is always computed: its row gives the next one.
-        self._match = self._cache.match_prefix(prompt[:-1])
+        self._match = self._cache.match_prefix(prompt[:-1], extra_key)
         self._cache.lock(self._match)
         try:
             self.on_device = self._match.device_indices().numel()
@@ -146,5 +150,5 @@ class _Request:
         """Leave the whole pages to the tree."""
         if self._cache is not None:
             whole = self.filled - self.filled % self._allocator.page_size
-            self._cache.insert(tokens[:whole], self._slots[:whole])
+            self._cache.insert(tokens[:whole], self._slots[:whole], self._extra_key)
             self._own = whole

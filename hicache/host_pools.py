@@ -118,6 +118,8 @@ class HostPages:
         self.page_size: int = host.page_size
         self.page_bytes = sum(pool.page_numel * pool.page_dtype.itemsize for pool in self._pools)
         self.tag = "+".join(pool.storage_format_tag for pool in self._pools)
+        # Latent rows have no heads to share out, so each rank's pages are what every other's are.
+        self.is_replicated = isinstance(self._pools[0], pool_host.mla.MLATokenToKVPoolHost)
 
     def _add_side(self, entry: pool_host.PoolEntry) -> None:
         if not isinstance(entry.host_pool, pool_host.base.SharedSlotPool):

@@ -68,10 +68,12 @@ class Machine:
         self.cache = HiRadixCache(self.controller, room)
         self._engine = Engine(decoder, self.allocator, self.cache)
 
-    def serve(self, prompt: Sequence[int], new_tokens: int) -> tuple[Generation, Taken]:
+    def serve(
+        self, prompt: Sequence[int], new_tokens: int, extra_key: str | None = None
+    ) -> tuple[Generation, Taken]:
         """Serve a prompt, wait until its pages are in the files, and say what was taken."""
         before, refused = self.controller.stats.moved, self.storage.refused
-        done = self._engine.generate(prompt, new_tokens)
+        done = self._engine.generate(prompt, new_tokens, extra_key)
         self.cache.flush()
         moved = self.controller.stats.moved - before
         taken = Taken(

@@ -53,6 +53,11 @@ class CacheCollector(Collector):
         yield CounterMetricFamily(
             "hicache_refused_pages", "Pages of storage that were not believed.", summary.refused
         )
+        yield CounterMetricFamily(
+            "hicache_unwritten_pages",
+            "Pages that were to be written to storage and were not.",
+            summary.unwritten,
+        )
 
 
 def _transfers(transfers: dict[str, TransferSummary]) -> Iterable[Metric]:

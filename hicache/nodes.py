@@ -18,7 +18,11 @@ class Residence:
 
 
 class TreeNode:
-    """One page of tokens after all those above it. `key` names its content, "" is the root's."""
+    """One page of tokens after all those above it. `key` names its content.
+
+    A root has no tokens, no parent, and the key that `hicache.pages.root_key` gives. `stored` is
+    what is believed: storage may have lost the page since. `storing` is one on its way there.
+    """
 
     __slots__ = (
         "backing_up",
@@ -31,6 +35,7 @@ class TreeNode:
         "number",
         "parent",
         "stored",
+        "storing",
         "tokens",
     )
 
@@ -48,6 +53,7 @@ class TreeNode:
         self.loading: Load | None = None
         self.backing_up = False
         self.stored = False
+        self.storing = False
 
     @property
     def backed_up(self) -> bool:

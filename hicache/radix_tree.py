@@ -20,10 +20,11 @@ import torch
 
 from hicache.cache_controller import HiCacheController
 from hicache.nodes import Tier, TreeNode, descendants, hold, page_on, release
-from hicache.pages import page_key, page_keys, page_slots, page_tokens, pages_of
+from hicache.pages import page_key, page_keys, page_slots, page_tokens, pages_of, root_key
 from hicache.room import FreeRoom
 from hicache.statistics import Evictions
-from hicache.transfers import Load, Prefetch, Transfer
+from hicache.transfers import Backup, Load, Prefetch, Transfer
+from hicache.unstored import UnstoredPages
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class _Sought:
 
     pages: list[tuple[int, ...]]
     first: int
+    extra_key: str | None
 
 
 class HiRadixCache:
@@ -64,6 +66,7 @@ class HiRadixCache:
     """
 
     def __init__(self, controller: HiCacheController, room: FreeRoom | None = None) -> None:
+        """Make an empty tree. Prefixes of each `extra_key` have a root of their own."""
         self.controller = controller
         self.room = room or FreeRoom()
         self.evictions = {"device": Evictions(), "host": Evictions()}
@@ -72,7 +75,8 @@ class HiRadixCache:
         self.host = Tier("host")
         self._clock = 0
         self._numbers = itertools.count()
-        self.root = TreeNode(next(self._numbers), (), None, "")
+        self._roots: dict[str, TreeNode] = {}
+        self._unstored = UnstoredPages(self.controller)
         self._ends: dict[str, Callable[..., None]] = {
             "write": self._write_ended,
             "load": self._load_ended,
@@ -82,15 +86,17 @@ class HiRadixCache:
 
     # Requests
 
-    def match_prefix(self, tokens: Sequence[int]) -> Match:
-        """Give the longest path of whole pages of `tokens` that lies on device or host."""
+    def match_prefix(self, tokens: Sequence[int], extra_key: str | None = None) -> Match:
+        """Give the longest path of whole pages of `tokens` that lies on device or host.
+
+        Of pages that were inserted under the same `extra_key`: see `hicache.pages.root_key`.
+        """
         self._clock += 1
-        node, path = self.root, []
+        node, path = self._roots.get(root_key(extra_key)), list[TreeNode]()
         for page in page_tokens(tokens, self.page_size):
-            child = node.children.get(page)
-            if child is None:
+            node = node and node.children.get(page)
+            if node is None:
                 break
-            node = child
             node.last_access = self._clock
             path.append(node)
         return Match(tuple(path), self.page_size)
@@ -128,8 +134,12 @@ class HiRadixCache:
             hold(node)
         return load
 
-    def insert(self, tokens: Sequence[int], device_indices: torch.Tensor) -> int:
+    def insert(
+        self, tokens: Sequence[int], device_indices: torch.Tensor, extra_key: str | None = None
+    ) -> int:
         """Take over the device pages that hold `tokens`, and start to write them through.
+
+        Also those above that a lower tier should have and has not: what failed once is tried again.
 
         `device_indices` are whole pages from the first token on, those of a match included. A page
         that the tree has already is given back, unless it is the very same. Gives the number of
@@ -145,7 +155,7 @@ class HiRadixCache:
             )
         self.poll()  # what has ended since may be evicted again, and so make room for backups
         self._clock += 1
-        node, new = self.root, []
+        node, path, new = self._root(extra_key), list[TreeNode](), 0
         spare: list[int] = []
         contents = page_tokens(tokens, self.page_size)[: len(pages)]
         for content, page in zip(contents, pages, strict=True):
@@ -153,13 +163,14 @@ class HiRadixCache:
             node.last_access = self._clock
             if node.device.page is None:
                 self.device.put(node, page)
-                new.append(node)
+                new += 1
             elif node.device.page != page:
                 spare.append(page)
+            path.append(node)
         if spare:
             self.controller.evict_device(page_slots(spare, self.page_size))
-        self._write_through(new)
-        return len(new)
+        self._write_through(path)
+        return new
 
     # Room
 
@@ -197,7 +208,7 @@ class HiRadixCache:
 
     # Storage
 
-    def prefetch(self, tokens: Sequence[int]) -> Prefetch | None:
+    def prefetch(self, tokens: Sequence[int], extra_key: str | None = None) -> Prefetch | None:
         """Start to bring what follows the match of `tokens` from storage to the host.
 
         None if storage has nothing of it, or the host no room. The pages join the tree when
@@ -205,9 +216,9 @@ class HiRadixCache:
         """
         if self.controller.storage is None:
             return None
-        path = self.match_prefix(tokens)
+        path = self.match_prefix(tokens, extra_key)
         above = len(path.nodes)
-        parent = path.nodes[-1].key if path.nodes else ""
+        parent = path.nodes[-1].key if path.nodes else root_key(extra_key)
         keys = page_keys(tokens[above * self.page_size :], self.page_size, parent)
         keys = keys[: self.controller.count_stored(keys)]
         if not keys:
@@ -215,7 +226,7 @@ class HiRadixCache:
         self.lock(path)
         self._make_room(self.host, len(keys) * self.page_size)
         self.unlock(path)
-        sought = _Sought(page_tokens(tokens, self.page_size), above)
+        sought = _Sought(page_tokens(tokens, self.page_size), above, extra_key)
         return self.controller.prefetch(keys, tag=sought)
 
     # Ends
@@ -228,6 +239,7 @@ class HiRadixCache:
         ended = self.controller.finished(wait=wait)
         for transfer in ended:
             self._ends[transfer.kind](transfer)
+        self._unstored.start()
         return ended
 
     def flush(self) -> None:
@@ -251,11 +263,20 @@ class HiRadixCache:
             pages = [page_on(tier.at(node)) for node in nodes if tier.at(node).page is not None]
             give_back(page_slots(pages, self.page_size))
         self.device, self.host = Tier("device"), Tier("host")
-        self.root = TreeNode(next(self._numbers), (), None, "")
+        self._roots.clear()
+        self._unstored = UnstoredPages(self.controller)
 
     def nodes(self) -> Iterator[TreeNode]:
-        """Give every node but the root, parents before children."""
-        return descendants(self.root)
+        """Give every node but the roots, parents before children."""
+        for root in list(self._roots.values()):
+            yield from descendants(root)
+
+    def _root(self, extra_key: str | None) -> TreeNode:
+        """Give a root, whose children the caller adds at once."""
+        key = root_key(extra_key)
+        if key not in self._roots:
+            self._roots[key] = TreeNode(next(self._numbers), (), None, key)
+        return self._roots[key]
 
     def _grow(self, parent: TreeNode, tokens: tuple[int, ...]) -> TreeNode:
         """Add a node, which the caller gives a page at once."""
@@ -263,21 +284,30 @@ class HiRadixCache:
         parent.children[tokens] = node
         return node
 
-    def _write_through(self, nodes: list[TreeNode]) -> None:
-        """Start to back up nodes on the device, as many as the host has or can make room for."""
+    def _write_through(self, path: list[TreeNode]) -> None:
+        """Start to bring what a lower tier has not yet of a path there.
+
+        To the host as many pages as it has or can make room for, from the first.
+        """
         if self.controller.is_closed:
             return
-        nodes = [node for node in nodes if not node.backed_up and not node.backing_up]
+        nodes = [n for n in path if not n.backed_up and not n.backing_up and n.loading is None]
         pool = self.controller.mem_pool_host
+        for node in path:
+            hold(node)  # what makes room must not be what the rest follows
         self._make_room(self.host, len(nodes) * self.page_size)
+        for node in path:
+            release(node)
         nodes = nodes[: pool.available_size() // self.page_size]
-        if not nodes:
-            return
-        slots = page_slots([page_on(node.device) for node in nodes], self.page_size)
-        if self.controller.write(slots, tag=nodes) is not None:
-            for node in nodes:
-                node.backing_up = True
-                hold(node)
+        if nodes:
+            slots = page_slots([page_on(node.device) for node in nodes], self.page_size)
+            if self.controller.write(slots, tag=nodes) is not None:
+                for node in nodes:
+                    node.backing_up = True
+                    hold(node)
+        if path:
+            self._unstored.add(path[-1])
+            self._unstored.start()
 
     def _write_ended(self, write: Transfer) -> None:
         nodes: list[TreeNode] = write.tag
@@ -291,21 +321,10 @@ class HiRadixCache:
                 spare.append(page)
         if spare:
             self.controller.evict_host(page_slots(spare, self.page_size))
-        self._store([node for node in nodes if node.backed_up and not node.stored])
+        self._unstored.add(nodes[-1])
 
-    def _store(self, nodes: list[TreeNode]) -> None:
-        """Start to back up nodes on the host to storage, if there is one."""
-        if not nodes or self.controller.storage is None or self.controller.is_closed:
-            return
-        slots = page_slots([page_on(node.host) for node in nodes], self.page_size)
-        self.controller.backup(slots, [node.key for node in nodes], tag=nodes)
-        for node in nodes:
-            node.host.locks += 1
-
-    def _backup_ended(self, backup: Transfer) -> None:
-        for node in backup.tag:
-            node.host.locks -= 1
-            node.stored = backup.error is None
+    def _backup_ended(self, backup: Backup) -> None:
+        self._unstored.ended(backup)
 
     def _load_ended(self, load: Load) -> None:
         for node in load.tag:
@@ -319,7 +338,9 @@ class HiRadixCache:
     def _prefetch_ended(self, prefetch: Prefetch) -> None:
         sought: _Sought = prefetch.tag
         arrived = self._pages(prefetch.arrived())
-        node: TreeNode | None = self.root
+        node: TreeNode | None = self._roots.get(root_key(sought.extra_key))
+        if node is None and not sought.first and arrived:
+            node = self._root(sought.extra_key)
         for content in sought.pages[: sought.first]:
             node = node and node.children.get(content)
         spare = arrived if node is None else []
@@ -383,8 +404,13 @@ class HiRadixCache:
         """Take a node from a tier, and from the tree if it lies nowhere else."""
         gone[tier.name].append(page_on(tier.at(node)))
         tier.put(node, None)
-        if node.device.page is None and node.host.page is None and node.parent is not None:
-            del node.parent.children[node.tokens]
+        if tier is self.host:
+            self._unstored.forget(node)
+        parent = node.parent
+        if node.device.page is None and node.host.page is None and parent is not None:
+            del parent.children[node.tokens]
+            if parent.parent is None and not parent.children:
+                self._roots.pop(parent.key, None)
 
     def _pages(self, slots: torch.Tensor) -> list[int]:
         return pages_of(slots, self.page_size, "slots")

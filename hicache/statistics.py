@@ -159,6 +159,7 @@ class TransferStats:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kinds = {kind: _Kind() for kind in KINDS}
+        self._unwritten = 0
 
     def record(self, kind: str, moved: Moved, seconds: float, *, failed: bool = False) -> None:
         """Count a transfer that ended: what arrived, and how long it was under way."""
@@ -178,6 +179,17 @@ class TransferStats:
         """Count a failure before there was a transfer."""
         with self._lock:
             self._kinds[kind].failed += 1
+
+    def leave_out(self, pages: int) -> None:
+        """Count pages that were to be written to storage and were not."""
+        with self._lock:
+            self._unwritten += pages
+
+    @property
+    def unwritten(self) -> int:
+        """How often a page that was to be written to storage was not."""
+        with self._lock:
+            return self._unwritten
 
     @property
     def moved(self) -> Counter[str]:

@@ -26,11 +26,16 @@ class TierSummary:
 
 @dataclass(frozen=True, slots=True)
 class CacheSummary:
-    """The state of a cache, read in constant time; `refused` pages of storage were not believed."""
+    """The state of a cache, read in constant time.
+
+    `refused` pages of storage were not believed; `unwritten` ones that were to be written to it
+    were not: it failed, was late or full, or they had to leave the host before their turn.
+    """
 
     tiers: dict[str, TierSummary]
     transfers: dict[str, TransferSummary]
     refused: int
+    unwritten: int
 
     @classmethod
     def of(cls, cache: HiRadixCache) -> CacheSummary:
@@ -51,7 +56,7 @@ class CacheSummary:
             for name, pool in pools.items()
         }
         refused = controller.storage.refused if controller.storage is not None else 0
-        return cls(tiers, controller.stats.summary(), refused)
+        return cls(tiers, controller.stats.summary(), refused, controller.stats.unwritten)
 
     def as_dict(self) -> dict[str, Any]:
         """Give everything by name, in types that JSON has."""
@@ -59,6 +64,7 @@ class CacheSummary:
             "tiers": {name: dataclasses.asdict(tier) for name, tier in self.tiers.items()},
             "transfers": {kind: entry.as_dict() for kind, entry in self.transfers.items()},
             "refused": self.refused,
+            "unwritten": self.unwritten,
         }
 
 

@@ -120,6 +120,20 @@ class Load(Transfer):
             self._raise()
 
 
+class Backup(Transfer):
+    """A backup of pages that follow each other, the first of them the page `parent`, "" for none.
+
+    The first `kept` are in storage when it has ended.
+    """
+
+    def __init__(
+        self, host_indices: torch.Tensor, keys: Sequence[str], parent: str = "", *, tag: Any = None
+    ) -> None:
+        super().__init__("backup", host_indices, keys=keys, tag=tag)
+        self.parent = parent
+        self.kept = 0
+
+
 class Prefetch(Transfer):
     """A prefetch. Pages that arrived are whoever's takes it from `finished`, others the worker's.
 
@@ -130,6 +144,8 @@ class Prefetch(Transfer):
     def __init__(self, host_indices: torch.Tensor, keys: Sequence[str], *, tag: Any = None) -> None:
         super().__init__("prefetch", host_indices, keys=keys, tag=tag)
         self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._over = False
         self._completed = 0
 
     def stop(self) -> None:
@@ -147,8 +163,16 @@ class Prefetch(Transfer):
         return self._completed
 
     def advance(self) -> None:
-        """Note that one more page has arrived. Called by the worker."""
-        self._completed += 1
+        """Note that one more page has arrived, unless it is too late. Called by the worker."""
+        with self._lock:
+            self._completed += not self._over
+
+    def end_arrivals(self) -> torch.Tensor:
+        """Let no page arrive any more; give the slots of those that have not."""
+        self._stopped.set()
+        with self._lock:
+            self._over = True
+            return self.missing()
 
     def arrived(self) -> torch.Tensor:
         """Give the slots of the pages that have arrived."""

@@ -6,11 +6,13 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 import torch
 
+from hicache.storage.timed import Stalled
 from hicache.transfers import Transfer
 
 logger = logging.getLogger(__name__)
@@ -39,6 +41,10 @@ class Worker(Generic[_Kind]):
         self._ended = ended
         self._queue: queue.SimpleQueue[_Kind | None] = queue.SimpleQueue()
         self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._running: _Kind | None = None  # what `ended` is still to be told of
+        self._abandoned = False  # and was told of what runs nevertheless, which is then `_over`
+        self._over: Future[None] = Future()
         # A daemon, since a forgotten `close` must not keep the program from ending.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -49,18 +55,47 @@ class Worker(Generic[_Kind]):
             raise Closed(f"{self._thread.name}: closed, no {transfer.kind} can be queued")
         self._queue.put(transfer)
 
-    def close(self) -> None:
-        """Let the running transfer finish, fail the queued ones, end the thread. Idempotent."""
+    def close(self, limit: float | None = None) -> bool:
+        """Let the running transfer finish, fail the queued ones, end the thread. Idempotent.
+
+        With a `limit` in seconds, say whether the thread has ended by then.
+        """
         if not self._closed.is_set():
             self._closed.set()
             self._queue.put(None)
-        self._thread.join()
+        self._thread.join(limit)
+        return not self._thread.is_alive()
+
+    def abandon(self) -> None:
+        """After `close`: end what runs and what is queued as `Stalled`, while the thread hangs.
+
+        The thread goes on with what it is at, and is heeded no more.
+        """
+        with self._lock:
+            running, self._running = self._running, None
+            if running is not None:
+                self._abandoned = True
+                words = f"{self._thread.name}: closed before it was through"
+                self._ended(running, Stalled(words, self._over))
+            while not self._queue.empty():
+                if (queued := self._queue.get_nowait()) is not None:
+                    self._ended(queued, Closed("the cache controller was closed"))
+            self._queue.put(None)
 
     def _run(self) -> None:
         while (transfer := self._queue.get()) is not None:
-            self._carry_out(transfer)
+            with self._lock:
+                self._running = transfer
+            error = self._carry_out(transfer)
+            with self._lock:
+                if not self._abandoned:
+                    self._running = None
+                    self._ended(transfer, error)
+            if self._abandoned:
+                self._over.set_result(None)
+                return
 
-    def _carry_out(self, transfer: _Kind) -> None:
+    def _carry_out(self, transfer: _Kind) -> BaseException | None:
         error: BaseException | None = None
         try:
             if self._closed.is_set():
@@ -71,7 +106,7 @@ class Worker(Generic[_Kind]):
         except Exception as caught:
             logger.warning("%s: a %s failed", self._thread.name, transfer.kind, exc_info=caught)
             error = caught
-        self._ended(transfer, error)
+        return error
 
 
 class CopyStream:

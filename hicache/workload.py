@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,16 @@ from hicache.summary import CacheSummary
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A prompt, and how many tokens are to follow it."""
+    """A prompt, how many tokens are to follow it, and what its pages are kept apart by."""
 
     tokens: tuple[int, ...]
     new_tokens: int = 1
+    extra_key: str | None = None
+
+    @property
+    def pages(self) -> int:
+        """How many pages the device must have for it."""
+        return -(-(len(self.tokens) + self.new_tokens - 1) // PAGE_SIZE)
 
 
 def demo_requests(vocabulary: int) -> list[Request]:
@@ -40,7 +46,9 @@ def demo_requests(vocabulary: int) -> list[Request]:
 
 
 def read_requests(path: Path, vocabulary: int) -> list[Request]:
-    """Read requests from a file: each line a JSON object with `tokens`, maybe `new_tokens`.
+    """Read requests from a file, one a line.
+
+    Each is a JSON object with `tokens`, and maybe `new_tokens` and `extra_key`.
 
     Raises `ValueError`, naming the line, for anything else, and for a file without requests.
     """
@@ -57,15 +65,18 @@ def read_requests(path: Path, vocabulary: int) -> list[Request]:
 
 
 def _request(table: Any, vocabulary: int) -> Request:
-    if not isinstance(table, dict) or not {"tokens"} <= set(table) <= {"tokens", "new_tokens"}:
-        raise ValueError('expected an object with "tokens", and maybe "new_tokens"')
-    tokens, new = table["tokens"], table.get("new_tokens", 1)
+    known = {"tokens", "new_tokens", "extra_key"}
+    if not isinstance(table, dict) or not {"tokens"} <= set(table) <= known:
+        raise ValueError('expected an object with "tokens", and maybe "new_tokens" and "extra_key"')
+    tokens, new, extra = table["tokens"], table.get("new_tokens", 1), table.get("extra_key")
     whole = isinstance(tokens, list) and all(type(token) is int for token in tokens)
     if not whole or not tokens or not all(0 <= token < vocabulary for token in tokens):
         raise ValueError(f"tokens: expected numbers from 0 to {vocabulary - 1}, one or more")
     if type(new) is not int or new < 1:
         raise ValueError(f"new_tokens: expected a number from 1 on, got {new!r}")
-    return Request(tuple(tokens), new)
+    if extra is not None and not isinstance(extra, str):
+        raise ValueError(f"extra_key: expected a string, got {extra!r}")
+    return Request(tuple(tokens), new, extra)
 
 
 @dataclass(slots=True)
@@ -92,16 +103,23 @@ class Measurement:
         self._machine = machine
         self.served = Served()
 
-    def serve(self, requests: Iterable[Request]) -> None:
-        """Serve requests, and wait after each until its pages are in the files."""
+    def serve(
+        self, requests: Iterable[Request], told: Callable[[int], None] = lambda served: None
+    ) -> None:
+        """Serve requests, and wait after each until its pages are in the files.
+
+        `told` is called with the number that were served, after each. Raises `OutOfPages` for one
+        that the device has too few pages for.
+        """
         served = self.served
         for request in requests:
-            _, taken = self._machine.serve(request.tokens, request.new_tokens)
+            _, taken = self._machine.serve(request.tokens, request.new_tokens, request.extra_key)
             served.requests += 1
             served.device += taken.device
             served.host += taken.host
             served.files += taken.files
             served.computed += taken.computed
+            told(served.requests)
 
     def summary(self) -> CacheSummary:
         """Read the statistics; from any thread."""
@@ -109,10 +127,10 @@ class Measurement:
 
     @property
     def holds(self) -> bool:
-        """Whether no transfer failed and no page file was refused."""
+        """Whether no transfer failed, every page was written, and no page file was refused."""
         summary = self.summary()
         failed = any(entry.failed for entry in summary.transfers.values())
-        return not failed and not summary.refused
+        return not failed and not summary.refused and not summary.unwritten
 
     def as_json(self) -> str:
         """Give everything as JSON, with times in seconds."""
@@ -138,6 +156,7 @@ class Measurement:
             f"{served.host} from the host,",
             f"{served.files} from files, {served.computed} computed; "
             f"hit rate {served.hit_rate:.1%}",
+            *([f"{summary.unwritten:,} pages not written"] if summary.unwritten else []),
             "",
             *_table(["tier", "slots", "free", "evictions", "pages"], tiers),
             "",

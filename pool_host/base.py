@@ -65,7 +65,7 @@ class HostBufferPool(HostSlotPool, ABC):
         try:
             self.kv_buffer = self.init_kv_buffer()
             for layer in range(self.layer_num):
-                self.buffers.lanes(layer, self._device_rows(self.device_pool, layer), False)
+                self.buffers.pairs(layer, self._device_rows(self.device_pool, layer), False)
         except BaseException:
             self.memory.release()
             raise
@@ -149,9 +149,9 @@ class HostBufferPool(HostSlotPool, ABC):
         layer_id = check_int("layer_id", layer_id, 0)
         if layer_id >= self.layer_num:
             raise ValueError(f"layer_id must lie in 0..{self.layer_num - 1}, not {layer_id}")
-        lanes = self._lanes(device_pool, layer_id, io_backend)
-        transfer = self._transfer(host_indices, device_indices, io_backend, lanes)
-        return [functools.partial(transfer.load, pages, rows) for pages, rows in lanes]
+        pairs = self._pairs(device_pool, layer_id, io_backend)
+        transfer = self._transfer(host_indices, device_indices, io_backend, pairs)
+        return [functools.partial(transfer.load, pages, rows) for pages, rows in pairs]
 
     def plan_backup(
         self,
@@ -161,13 +161,13 @@ class HostBufferPool(HostSlotPool, ABC):
         io_backend: str,
     ) -> list[Callable[[], None]]:
         """Check a backup and give its copies, for a caller who has others to check first."""
-        lanes = []
+        pairs = []
         for layer in range(self.layer_num):
-            lanes += self._lanes(device_pool, layer, io_backend)
-        transfer = self._transfer(host_indices, device_indices, io_backend, lanes)
-        return [functools.partial(transfer.store, pages, rows) for pages, rows in lanes]
+            pairs += self._pairs(device_pool, layer, io_backend)
+        transfer = self._transfer(host_indices, device_indices, io_backend, pairs)
+        return [functools.partial(transfer.store, pages, rows) for pages, rows in pairs]
 
-    def _lanes(
+    def _pairs(
         self, device_pool: Any, layer: int, io_backend: str
     ) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Pair the host pages of a layer with the device rows that they are copied to or from."""
@@ -175,20 +175,20 @@ class HostBufferPool(HostSlotPool, ABC):
         supported = self.io_layouts[check_choice("IO backend", io_backend, tuple(self.io_layouts))]
         check_choice(f"layout of io_backend {io_backend}", self.layout, supported)
         by_word = io_backend == "kernel"
-        return self.buffers.lanes(layer, self._device_rows(device_pool, layer), by_word)
+        return self.buffers.pairs(layer, self._device_rows(device_pool, layer), by_word)
 
     def _transfer(
         self,
         host_indices: torch.Tensor,
         device_indices: torch.Tensor,
         io_backend: str,
-        lanes: list[tuple[torch.Tensor, torch.Tensor]],
+        pairs: list[tuple[torch.Tensor, torch.Tensor]],
     ) -> SlotTransfer:
         unit = self.page_size if self.rows_are_pages else 1
         return SlotTransfer.checked(
             self.pool_label,
             (host_indices, self.size),
-            (device_indices, min((rows.shape[0] for _, rows in lanes), default=0) * unit),
+            (device_indices, min((rows.shape[0] for _, rows in pairs), default=0) * unit),
             self.page_size,
             by_run=io_backend == "direct",
             by_page=self.rows_are_pages,

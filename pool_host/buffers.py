@@ -197,7 +197,7 @@ class HostBuffers:
         addresses = [view.data_ptr() for view in self.layer_views(part)]
         return torch.from_numpy(np.array(addresses, dtype=np.uint64)).to(device)
 
-    def lanes(
+    def pairs(
         self, layer: int, device: Sequence[torch.Tensor], by_word: bool
     ) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Pair host pages and device rows of a layer, for each buffer that has something to copy.

@@ -143,16 +143,23 @@ class HostTensorAllocator:
         return mmap.mmap(-1, size, flags=flags)
 
 
+def _close_all(descriptors: list[int]) -> None:
+    while descriptors:
+        os.close(descriptors.pop())
+
+
 class ShmHostTensorAllocator(HostTensorAllocator):
     """Gives tensors over memory that other processes can map, by file descriptor.
 
-    `fds` and `mms` list the descriptors and mappings in the order of allocation.
+    `fds` and `mms` list the descriptors and mappings in the order of allocation. Descriptors are
+    closed with the allocator, or by `close`; a process that mapped them keeps the memory.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.fds: list[int] = []
         self.mms: list[mmap.mmap] = []
+        weakref.finalize(self, _close_all, self.fds)  # also when a pool is dropped
 
     @property
     def fd(self) -> int | None:
@@ -166,8 +173,7 @@ class ShmHostTensorAllocator(HostTensorAllocator):
 
     def close(self) -> None:
         """Close the descriptors; tensors keep their memory."""
-        while self.fds:
-            os.close(self.fds.pop())
+        _close_all(self.fds)
         self.mms.clear()
 
     def _map(self, size: int) -> mmap.mmap:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -10,65 +10,17 @@ import torch
 if TYPE_CHECKING:
     from pool_host.buffers import SlotTransfer
 
-from pool_host.base import _PAGE_MAJOR_LAYOUTS, HostBufferPool, SharedSlotPool
-from pool_host.buffers import BufferLayout, HostBuffers, check_page_start
-from pool_host.common import check_choice, check_int, check_tensor, round_up
-from pool_host.slot_pool import HostSlotPool
+from pool_host.base import HostBufferPool, SharedSlotPool
+from pool_host.buffers import BufferLayout, HostBuffers
+from pool_host.common import check_int, check_tensor, round_up
+from pool_host.logical import LogicalHostPool
 
-
-class LogicalHostPool(HostSlotPool):
-    """Slots without memory, for caches whose rows lie in side pools alone.
-
-    It anchors a group: its slots say which pages of the side pools belong together.
-    """
-
-    def __init__(self, size: int, page_size: int, layout: str = "layer_first") -> None:
-        check_choice("layout", layout, ("layer_first", *_PAGE_MAJOR_LAYOUTS))
-        super().__init__(size, page_size, layout)
-
-    def load_to_device_per_layer(self, *args: Any, **options: Any) -> None:
-        """Do nothing: there are no rows."""
-
-    def backup_from_device_all_layer(self, *args: Any, **options: Any) -> None:
-        """Do nothing: there are no rows."""
-
-    def plan_load(self, *args: Any, **options: Any) -> list[Callable[[], None]]:
-        """Give no copies: there are no rows."""
-        return []
-
-    def plan_backup(self, *args: Any, **options: Any) -> list[Callable[[], None]]:
-        """Give no copies: there are no rows."""
-        return []
-
-    def get_data_page(self, index: int | torch.Tensor, flat: bool = True) -> torch.Tensor:
-        """Give an empty page."""
-        self._check_alive()
-        check_page_start("index", index, self.size, self.page_size)
-        return torch.empty(0, dtype=torch.uint8)
-
-    def get_dummy_flat_data_page(self) -> torch.Tensor:
-        """Give an empty page."""
-        return torch.empty(0, dtype=torch.uint8)
-
-    def set_from_flat_data_page(
-        self, index: int | torch.Tensor, data_page: torch.Tensor, format_tag: str | None = None
-    ) -> None:
-        """Do nothing with an empty page; another is refused."""
-        self._check_alive()
-        check_page_start("index", index, self.size, self.page_size)
-        if check_tensor("data_page", data_page, (torch.uint8,), 1).numel():
-            raise ValueError(f"data_page must be empty, not of {data_page.numel()} bytes")
-
-    def get_page_buffer_meta(self, indices: torch.Tensor) -> None:
-        """Give None: no memory holds a page."""
-
-    def get_hybrid_pool_buffer(self) -> list[torch.Tensor]:
-        """Give no buffer."""
-        return []
-
-    def is_stride_page_aligned(self, page_size_bytes: int = 4096) -> bool:
-        """Say no: there are no pages in memory."""
-        return False
+__all__ = [
+    "DeepSeekV4PagedHostPool",
+    "DeepSeekV4StateHostPool",
+    "DeepSeekV4StatePool",
+    "LogicalHostPool",  # here as well, since SGLang has it here
+]
 
 
 class _DeepSeekV4PagePool(HostBufferPool):
@@ -115,13 +67,13 @@ class _DeepSeekV4PagePool(HostBufferPool):
         host_indices: torch.Tensor | None,
         device_indices: torch.Tensor | None,
         io_backend: str,
-        lanes: list[tuple[torch.Tensor, torch.Tensor]],
+        pairs: list[tuple[torch.Tensor, torch.Tensor]],
     ) -> SlotTransfer:
         # A cache that has nothing to move passes None.
         none = torch.empty(0, dtype=torch.int64)
         host_indices = none if host_indices is None else host_indices
         device_indices = none if device_indices is None else device_indices
-        return super()._transfer(host_indices, device_indices, io_backend, lanes)
+        return super()._transfer(host_indices, device_indices, io_backend, pairs)
 
 
 def _check_page_rows(name: str, buffers: Sequence[Any], item_bytes: int) -> list[torch.Tensor]:

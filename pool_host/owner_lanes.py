@@ -10,9 +10,16 @@ import numpy as np
 import torch
 
 from pool_host.common import check_int
-from pool_host.extents import PageExtents, PageRun
-from pool_host.slot_allocator import SlotAllocator, runs_of_pages, slots_of_pages
-from pool_host.slot_pool import HostSlotPool, synchronized
+from pool_host.extents import PageExtents
+from pool_host.slot_allocator import (
+    Runs,
+    SlotAllocator,
+    count_runs,
+    pages_of,
+    runs_of_pages,
+    slots_of_pages,
+)
+from pool_host.slot_pool import HostSlotPool, giving, synchronized
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,87 +36,73 @@ class LaneAllocator(SlotAllocator):
         self.owners = owners
         super().__init__(page_size, pages)
 
-    def _make_free(self, runs: Sequence[PageRun]) -> None:
-        self._lane_pages = self.pages // self.owners
-        self._lanes = [PageExtents.holding(self._lane_pages, ()) for _ in range(self.owners)]
-        self._give(runs)
-
-    @property
-    def free_pages(self) -> int:
-        """How many pages are free, in all lanes."""
-        return sum(lane.free_pages for lane in self._lanes)
+    def _all_free(self, pages: int) -> tuple[PageExtents, ...]:
+        return tuple(PageExtents(pages // self.owners) for _ in range(self.owners))
 
     def free_pages_of(self, owner: int) -> int:
         """How many pages of one owner are free."""
-        return self._lanes[owner].free_pages
+        self._end_begun()
+        return self._parts[owner].free_pages
 
     def take_owned(self, owners: NDArray[np.int64]) -> tuple[NDArray[np.int64], int] | None:
         """Take a page of each of `owners` out of its lane; None, and nothing, if a lane is short.
 
-        Gives the pages in the order of `owners`, and in how many runs of their lanes they lie.
+        Gives the pages in the order of `owners`, and in how many runs of their lanes they lie. They
+        are taken back unless `given` is noted before the next call.
         """
+        self._begin_giving()
         wanted = np.bincount(owners, minlength=self.owners).tolist()
-        for lane, count in zip(self._lanes, wanted, strict=True):
+        for lane, count in zip(self._parts, wanted, strict=True):
             if count > lane.free_pages:
                 return None
+        taken: list[Runs] = [[] for _ in self._parts]
+        self._begun = tuple((lane, runs, 0) for lane, runs in zip(self._parts, taken, strict=True))
         parts: list[NDArray[np.int64]] = []
-        for owner, count in enumerate(wanted):
-            for start, length in self._lanes[owner].take(count) or ():
-                first, stop = start * self.owners + owner, (start + length) * self.owners
-                parts.append(np.arange(first, stop, self.owners))
+        for owner, (lane, count) in enumerate(zip(self._parts, wanted, strict=True)):
+            if count:
+                runs = lane.take_into(taken[owner], count)
+                parts.append(pages_of(runs) * self.owners + owner)
         pages = np.empty(owners.size, dtype=np.int64)
         pages[owners.argsort(kind="stable")] = np.concatenate(parts)
-        return pages, len(parts)
+        return pages, sum(map(count_runs, taken))
 
-    def alloc_owned(self, owners: NDArray[np.int64]) -> torch.Tensor | None:
-        """Give the slots of a page of each of `owners`, in that order; None if a lane is short."""
-        self._check_listed()
+    def give_out_owned(self, owners: NDArray[np.int64]) -> torch.Tensor | None:
+        """Give the slots of a page of each of `owners`, in that order; None if a lane is short.
+
+        They are taken back unless `given` is noted before the next call.
+        """
         if not owners.size:
+            self._begin_giving()
             return torch.empty(0, dtype=torch.int64)
         taken = self.take_owned(owners)
         if taken is None:
             self.counts.failures += 1
             return None
         pages, runs = taken
-        try:
-            slots = slots_of_pages(pages, self.page_size)
-        except BaseException:  # no memory, or interrupted: nobody gets the pages
-            self.put_back(pages)
-            raise
-        self._flags[pages] = 1
+        slots = slots_of_pages(pages, self.page_size)
         self._listed = None
         self.counts.allocated(owners.size, runs)
         return torch.from_numpy(slots)
 
-    def _give(self, runs: Sequence[PageRun]) -> None:
-        if len(runs) == 1:  # a run of all owners' pages is one of each owner's own
-            [(start, length)] = runs
-            for owner, lane in enumerate(self._lanes):
-                first, stop = (-((owner - at) // self.owners) for at in (start, start + length))
-                if first < stop:
-                    lane.give(first, stop - first)
-            return
-        self.put_back(_pages_of_runs(runs))
-
     def put_back(self, pages: NDArray[np.int64]) -> None:
-        """Make pages that were taken free again, in any order."""
-        # Lane after lane, with a place between, so that no run goes from one to the next.
-        places = np.sort(pages % self.owners * (self._lane_pages + 1) + pages // self.owners)
-        for place, length in runs_of_pages(places):
-            owner, start = divmod(place, self._lane_pages + 1)
-            self._lanes[owner].give(start, length)
+        """Make pages that were given free again, in any order."""
+        for lane, runs in self._by_part([(pages, 1)]):
+            lane.give_runs(runs)
 
-    def _free_runs(self) -> list[PageRun]:
-        lanes = [
-            _pages_of_runs(lane.runs()) * self.owners + owner
-            for owner, lane in enumerate(self._lanes)
-        ]
-        return runs_of_pages(np.sort(np.concatenate(lanes)))
+    def _by_part(self, runs: Runs) -> Sequence[tuple[PageExtents, Runs]]:
+        pages = np.sort(pages_of(runs))
+        found: list[tuple[PageExtents, Runs]] = []
+        for owner, lane in enumerate(self._parts):
+            own = pages[pages % self.owners == owner] // self.owners
+            if own.size:
+                found.append((lane, [*runs_of_pages(own)]))
+        return found
 
+    def _with_flags(self, flags: NDArray[np.uint8]) -> tuple[PageExtents, ...]:
+        return tuple(PageExtents.of(flags[owner :: self.owners]) for owner in range(self.owners))
 
-def _pages_of_runs(runs: Sequence[PageRun]) -> NDArray[np.int64]:
-    parts = [np.arange(start, start + length) for start, length in runs]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+    def _flags(self) -> NDArray[np.uint8]:
+        return np.stack([lane.flags for lane in self._parts], axis=1).reshape(-1)
 
 
 class OwnerLanePool(HostSlotPool):
@@ -166,16 +159,16 @@ class OwnerLanePool(HostSlotPool):
             raise ValueError(f"first must be below {self.owners}, not {first}")
         return [(first + page) % self.owners for page in range(pages)]
 
-    @synchronized
+    @giving
     def alloc(self, need_size: int) -> torch.Tensor | None:
         """Give slots of a new sequence, whose pages belong to all owners by turns, or None.
 
         Raises SlotError unless `need_size` is a multiple of the page size.
         """
         pages = self._whole_pages(need_size)
-        return self._slots.alloc_owned(np.array(self.cyclic_owners(pages), dtype=np.int64))
+        return self._slots.give_out_owned(np.array(self.cyclic_owners(pages), dtype=np.int64))
 
-    @synchronized
+    @giving
     def alloc_pages_with_owners(self, owners: Sequence[int] | torch.Tensor) -> torch.Tensor | None:
         """Give the slots of len(owners) pages, int64, of which page i belongs to owners[i].
 
@@ -184,7 +177,7 @@ class OwnerLanePool(HostSlotPool):
         of owners.
         """
         self._check_alive()
-        return self._slots.alloc_owned(self._checked_owners(owners))
+        return self._slots.give_out_owned(self._checked_owners(owners))
 
     def _checked_owners(self, owners: Sequence[int] | torch.Tensor) -> NDArray[np.int64]:
         found = np.asarray(owners.cpu() if isinstance(owners, torch.Tensor) else owners)

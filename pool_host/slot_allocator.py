@@ -11,20 +11,32 @@ import torch
 
 from pool_host.buffers import SlotError, check_pages, shown_slots, whole_pages
 from pool_host.common import check_tensor
-from pool_host.extents import PageExtents, PageRun
+from pool_host.extents import MANY, ManyRuns, PageExtents, PageRun, pages_of_runs
 from pool_host.statistics import AllocatorCounts, AllocatorStats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+# Some runs one by one, and some of them together.
+Runs = list["PageRun | ManyRuns"]
+# Pages that a call has begun to give or take, and the flag that they had before.
+_Begun = tuple[tuple[PageExtents, "Runs", int], ...]
+
 
 class SlotAllocator:
-    """The slots of a pool's pages: free ones as extents of pages, and a flag for each page in use.
+    """The slots of a pool's pages: which of them are free, and in which runs they lie.
 
     An allocation costs what it gives and a release what it takes back, whatever the size of the
     pool. Not locked: the pool's lock guards it. What it gives belongs to the caller, and nothing
     that it is given is kept.
+
+    A call that is interrupted, at whatever line, has not happened: the next one first undoes what
+    it had begun. So nothing is given twice, and slots that nobody got are free. `give_out` counts
+    as interrupted until `given` is noted, which its caller does when there is nothing left to do.
     """
+
+    _listed: torch.Tensor | None  # `free_slots`, until something changes
+    _begun: _Begun | None  # what a call that has not ended is about
 
     def __init__(self, page_size: int, pages: int = 0) -> None:
         self.page_size = page_size
@@ -33,127 +45,212 @@ class SlotAllocator:
 
     def clear(self, pages: int) -> None:
         """Make all of `pages` pages free."""
-        self.pages = pages
-        self._in_use = bytearray(pages)
-        self._flags = np.frombuffer(self._in_use, dtype=np.uint8)  # the same bytes
-        self._listed: torch.Tensor | None = None  # `free_slots`, until something changes
-        self._listed_in_use: NDArray[np.int64] | None = None
-        self._make_free([(0, pages)] if pages else [])
+        self._become(pages, self._all_free(pages), None, None)
 
-    def _make_free(self, runs: Sequence[PageRun]) -> None:
-        """Make the pages of disjoint runs the free ones."""
-        self._lanes = [PageExtents.holding(self.pages, runs)]
+    def _all_free(self, pages: int) -> tuple[PageExtents, ...]:
+        return (PageExtents(pages),)
+
+    def _become(
+        self,
+        pages: int,
+        parts: tuple[PageExtents, ...],
+        withheld: NDArray[np.bool_] | None,
+        listed_in_use: NDArray[np.int64] | None,
+    ) -> None:
+        """Have other pages, all at once."""
+        self.pages, self._parts, self._withheld, self._listed_in_use, self._listed, self._begun = (
+            pages,
+            parts,
+            withheld,
+            listed_in_use,
+            None,
+            None,
+        )
 
     @property
     def free_pages(self) -> int:
         """How many pages are free."""
-        return self._lanes[0].free_pages
+        self._end_begun()
+        return sum(part.free_pages for part in self._parts)
 
     def alloc(self, pages: int) -> torch.Tensor | None:
         """Give the slots of `pages` pages, int64, in as few runs as there can be, or None."""
-        self._check_listed()
+        # fmt: off
+        slots = self.give_out(pages); self.given(); return slots  # noqa: E702  nothing between
+        # fmt: on
+
+    def give_out(self, pages: int) -> torch.Tensor | None:
+        """Give what `alloc` does, to be taken back unless `given` is noted before the next call."""
+        self._begin_giving()
         if not pages:
             return torch.empty(0, dtype=torch.int64)
-        runs = self._lanes[0].take(pages)
-        if runs is None:
+        [part] = self._parts
+        if pages > part.free_pages:
             self.counts.failures += 1
             return None
-        try:
-            slots = slots_of_runs(runs, self.page_size)
-        except BaseException:  # no memory, or interrupted: nobody gets the pages
-            self._give(runs)
-            raise
-        for start, length in runs:
-            self._in_use[start : start + length] = b"\1" * length
+        taken: Runs = []
+        self._begun = ((part, taken, 0),)
+        slots = slots_of(part.take_into(taken, pages), self.page_size)
         self._listed = None
-        self.counts.allocated(pages, len(runs))
+        self.counts.allocated(pages, count_runs(taken))
         return slots
+
+    def given(self) -> None:
+        """Note that whoever asked has the slots."""
+        self._begun = None
 
     def free(self, indices: torch.Tensor) -> int:
         """Take back slots that were given out, whole pages of them in any order; give how many."""
+        self._end_begun()
         runs = runs_of_slots("indices", indices, self.pages * self.page_size, self.page_size)
         if not runs:
             return 0
-        pages = 0
-        for start, length in runs:  # all of them, before anything is changed
-            if self._in_use.find(0, start, start + length) >= 0:
+        parts = self._by_part(runs)
+        for part, its in parts:  # all of them, before anything is changed
+            if not part.are_taken(its):
                 raise self._double_free(runs)
-            pages += length
-        for start, length in runs:
-            self._in_use[start : start + length] = bytes(length)
-        self._give(runs)
+        if self._withheld is not None and self._withheld[pages_of(runs)].any():
+            raise self._double_free(runs)
+        self._begun = tuple((part, its, 1) for part, its in parts)
+        pages = 0
+        for part, its in parts:
+            pages += part.give_runs(its)
         self._listed = None
-        self.counts.released(pages)
+        counts = self.counts
+        done = counts.releases + 1, counts.released_pages + pages, None
+        counts.releases, counts.released_pages, self._begun = done
         return pages * self.page_size
 
-    def _give(self, runs: Sequence[PageRun]) -> None:
-        """Make the pages of disjoint runs free again."""
-        for start, length in runs:
-            self._lanes[0].give(start, length)
+    def _by_part(self, runs: Runs) -> Sequence[tuple[PageExtents, Runs]]:
+        """Give of each part of the pool the runs that are there."""
+        return ((self._parts[0], runs),)
 
-    def _double_free(self, runs: Sequence[PageRun]) -> SlotError:
-        unused = [page for at, n in runs for page in range(at, at + n) if not self._in_use[page]]
-        shown = shown_slots(slots_of_pages(np.array(unused), self.page_size))
+    def _begin_giving(self) -> None:
+        self._end_begun()
+        self.counts.last = None
+        if self._listed_in_use is not None:
+            shown = shown_slots(self._listed_in_use)
+            raise SlotError(f"Double-alloc detected: slots already allocated: {shown}")
+
+    def _end_begun(self) -> None:
+        """Undo what a call had begun that was interrupted."""
+        if self._begun is None:
+            return
+        for part, runs, flag in self._begun:
+            for run in runs:
+                part.flags[pages_of([run])] = flag
+        for part in self._parts:
+            part.index()
+        self.counts.undo_last()
+        self._begun = None  # and what is listed is what was free before
+
+    def _double_free(self, runs: Runs) -> SlotError:
+        pages = pages_of(runs)
+        shown = shown_slots(slots_of_pages(pages[~self._in_use()[pages]], self.page_size))
         return SlotError(f"Double-free detected: slots not currently allocated: {shown}")
 
     @property
     def free_slots(self) -> torch.Tensor:
         """Every free slot, int64, ascending; not to be written to.
 
-        Built when it is read, which costs what is free, and the same object until something is
-        given out or taken back. Nothing here reads it.
+        Built when it is read, which costs a look at each page, and the same object until something
+        is given out or taken back. Nothing here reads it.
 
         Set to a list of whole pages, it makes those the free ones. Slots in use are no less so for
         being in the list: it is damaged, and until it is set again nothing is given out.
         """
+        self._end_begun()
         if self._listed is None:
             self.counts.materialisations += 1
-            self._listed = slots_of_runs(self._free_runs(), self.page_size)
+            pages = np.flatnonzero(self._flags() == 0)
+            self._listed = torch.from_numpy(slots_of_pages(pages, self.page_size))
         return self._listed
 
     @free_slots.setter
     def free_slots(self, slots: torch.Tensor) -> None:
+        self._end_begun()
         limit = self.pages * self.page_size
         listed = whole_pages("free_slots", slots, limit, self.page_size)
         pages = np.sort(check_pages("free_slots", listed, self.page_size))
-        in_use = pages[self._flags[pages] != 0]
-        self._make_free(runs_of_pages(pages[self._flags[pages] == 0]))
-        self._listed = None
-        self._listed_in_use = slots_of_pages(in_use, self.page_size) if in_use.size else None
+        in_use = self._in_use()
+        both = pages[in_use[pages]]
+        flags = np.ones(self.pages, dtype=np.uint8)
+        flags[pages[~in_use[pages]]] = 0
+        withheld = (flags != 0) & ~in_use
+        self._become(
+            self.pages,
+            self._with_flags(flags),
+            withheld if withheld.any() else None,
+            slots_of_pages(both, self.page_size) if both.size else None,
+        )
 
-    def _free_runs(self) -> list[PageRun]:
-        return self._lanes[0].runs()
+    def _with_flags(self, flags: NDArray[np.uint8]) -> tuple[PageExtents, ...]:
+        """Make parts of which the pages without a flag are free."""
+        return (PageExtents.of(flags),)
 
-    def _check_listed(self) -> None:
-        if self._listed_in_use is not None:
-            shown = shown_slots(self._listed_in_use)
-            raise SlotError(f"Double-alloc detected: slots already allocated: {shown}")
+    def _flags(self) -> NDArray[np.uint8]:
+        """Give a flag for each page that is not free."""
+        return self._parts[0].flags
+
+    def _in_use(self) -> NDArray[np.bool_]:
+        """Give whether each page is given out."""
+        taken: NDArray[np.bool_] = self._flags() != 0
+        if self._withheld is not None:
+            taken &= ~self._withheld
+        return taken
 
     @property
     def slot_used(self) -> torch.Tensor:
         """Whether each slot is given out, bool; made when it is read."""
-        return torch.from_numpy(np.repeat(self._flags.view(np.bool_), self.page_size))
+        self._end_begun()
+        return torch.from_numpy(np.repeat(self._in_use(), self.page_size))
 
     def stats(self) -> AllocatorStats:
         """Give what was done so far, and how the free pages lie."""
-        extents = sum(map(len, self._lanes))
-        largest = max(lane.largest for lane in self._lanes)
-        return self.counts.snapshot(self.pages, self.page_size, self.free_pages, extents, largest)
+        free = self.free_pages
+        extents = sum(map(len, self._parts))
+        largest = max(part.largest for part in self._parts)
+        return self.counts.snapshot(self.pages, self.page_size, free, extents, largest)
 
     def check(self) -> None:
         """Raise RuntimeError if the parts of this allocator do not fit one another."""
-        for lane in self._lanes:
-            lane.check()
-        for start, length in self._free_runs():
-            if self._in_use.find(1, start, start + length) >= 0:
-                raise RuntimeError(f"Of the free pages {start}..{start + length - 1} one is in use")
+        self._end_begun()
+        for part in self._parts:
+            part.check()
 
 
-def runs_of_slots(name: str, indices: object, limit: int, page_size: int) -> list[PageRun]:
+def count_runs(runs: Runs) -> int:
+    """Give how many runs there are."""
+    return sum(1 if isinstance(start, int) else start.size for start, _ in runs)
+
+
+def pages_of(runs: Runs) -> NDArray[np.int64]:
+    """Give the pages of runs, in their order."""
+    parts = [
+        np.arange(start, start + int(length))
+        if isinstance(start, int)
+        else pages_of_runs(start, length)
+        for start, length in runs
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def slots_of(runs: Runs, page_size: int) -> torch.Tensor:
+    """Give the slots of runs of pages, int64, in their order and in memory of their own."""
+    singles: list[PageRun] = []
+    for start, length in runs:
+        if not isinstance(start, int):
+            return torch.from_numpy(slots_of_pages(pages_of(runs), page_size))
+        singles.append((start, int(length)))
+    return slots_of_runs(singles, page_size)
+
+
+def runs_of_slots(name: str, indices: object, limit: int, page_size: int) -> Runs:
     """Give the pages of slots that make whole pages, as disjoint runs in ascending order.
 
-    Takes and refuses what `whole_pages` does. Slots in transfer order are few stretches of whole
-    pages, and are looked through once; others are sorted first.
+    Takes and refuses what `whole_pages` does. Slots in transfer order are stretches of whole pages,
+    and are looked through once; others are sorted first. Where there are many runs they are given
+    together, and none then follows directly on another.
     """
     tensor = check_tensor(name, indices, (torch.int64, torch.int32), 1)
     runs = _aligned_runs((tensor if tensor.is_cpu else tensor.cpu()).numpy(), limit, page_size)
@@ -167,7 +264,7 @@ def runs_of_slots(name: str, indices: object, limit: int, page_size: int) -> lis
 
 def _aligned_runs(
     slots: NDArray[np.int64] | NDArray[np.int32], limit: int, page_size: int
-) -> list[PageRun] | None:
+) -> Runs | None:
     """Give the pages of slots, or None unless each stretch that steps by one is of whole pages.
 
     Also None where a slot is outside 0..limit-1 or repeated. Each value that is relied on is read
@@ -177,7 +274,10 @@ def _aligned_runs(
         return []
     apart = slots[1:] - slots[:-1] != 1
     starts, firsts = [0], [int(slots[0])]
-    if np.count_nonzero(apart):
+    count = np.count_nonzero(apart)
+    if count > MANY:
+        return _many_aligned_runs(slots, np.flatnonzero(apart) + 1, limit, page_size)
+    if count:
         breaks = np.flatnonzero(apart) + 1
         starts += breaks.tolist()
         firsts += slots[breaks].tolist()
@@ -191,7 +291,44 @@ def _aligned_runs(
         runs.sort()
         if any(a + n > b for (a, n), (b, _) in pairwise(runs)):
             return None
-    return runs
+    return [*runs]
+
+
+def _many_aligned_runs(
+    slots: NDArray[np.int64] | NDArray[np.int32],
+    breaks: NDArray[np.int64],
+    limit: int,
+    page_size: int,
+) -> Runs | None:
+    """Give what `_aligned_runs` does, of slots that step by another number than one at `breaks`."""
+    if breaks.size == slots.size - 1:  # each by itself
+        if page_size > 1:
+            return None
+        starts: NDArray[np.int64] = slots.astype(np.int64)
+        if np.any(starts[1:] < starts[:-1]):
+            starts.sort()
+        stops: NDArray[np.int64] = starts + 1
+    else:
+        begins = np.concatenate([[0], breaks])
+        starts = slots[begins].astype(np.int64, copy=False)
+        stops = starts + np.diff(begins, append=slots.size)
+        if page_size > 1:
+            if np.any(starts % page_size) or np.any(stops % page_size):
+                return None
+            starts, stops = starts // page_size, stops // page_size
+        if np.any(starts[1:] < starts[:-1]):
+            order = np.argsort(starts)
+            starts, stops = starts[order], stops[order]
+    if starts[0] < 0 or stops[-1] > limit // page_size:
+        return None
+    gaps = starts[1:] - stops[:-1]
+    least = int(gaps.min())
+    if least < 0:
+        return None
+    if least == 0:  # what was in another order joins here
+        apart = np.flatnonzero(gaps)
+        starts, stops = starts[np.append(0, apart + 1)], stops[np.append(apart, gaps.size)]
+    return [(starts, stops - starts)]
 
 
 # Slots of several runs, or of a long one, are written straight into one tensor, a stretch of this
@@ -216,8 +353,11 @@ def slots_of_runs(runs: Sequence[PageRun], page_size: int) -> torch.Tensor:
 
 
 def slots_of_pages(pages: NDArray[np.int64], page_size: int) -> NDArray[np.int64]:
-    """Give the slots of pages, in their order."""
-    return (pages[:, None] * page_size + np.arange(page_size)).reshape(-1)
+    """Give the slots of pages, in their order and in memory of their own."""
+    slots: NDArray[np.int64] = pages.copy()
+    if page_size > 1:
+        slots = (pages[:, None] * page_size + np.arange(page_size)).reshape(-1)
+    return slots
 
 
 def runs_of_pages(pages: NDArray[np.int64]) -> list[PageRun]:

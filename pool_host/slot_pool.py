@@ -26,8 +26,29 @@ def synchronized(
 
     @functools.wraps(func)
     def wrapper(self: _Pool, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
-        with self.lock:
-            return func(self, *args, **kwargs)
+        # On one line, so that an interrupt comes before it or within the method: after the method
+        # no line of ours is begun that could be interrupted with the lock still held.
+        # fmt: off
+        with self.lock: return func(self, *args, **kwargs)  # noqa: E701
+        # fmt: on
+
+    return wrapper
+
+
+def giving(
+    func: Callable[Concatenate[_Pool, _Params], _Result],
+) -> Callable[Concatenate[_Pool, _Params], _Result]:
+    """Run a method that gives slots out while its object's `lock` is held.
+
+    What it gives counts as given when it is through: if it is interrupted before, the next call
+    takes it back.
+    """
+
+    @functools.wraps(func)
+    def wrapper(self: _Pool, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+        # fmt: off
+        with self.lock: slots = func(self, *args, **kwargs); self._slots._begun = None; return slots  # noqa: E701, E702
+        # fmt: on
 
     return wrapper
 
@@ -81,13 +102,13 @@ class HostSlotPool:
         """Give the number of slots that can be allocated."""
         return self._slots.free_pages * self.page_size
 
-    @synchronized
+    @giving
     def alloc(self, need_size: int) -> torch.Tensor | None:
         """Give `need_size` slots, int64, by whole pages; None if there are not so many.
 
         Raises SlotError unless `need_size` is a multiple of the page size.
         """
-        return self._slots.alloc(self._whole_pages(need_size))
+        return self._slots.give_out(self._whole_pages(need_size))
 
     def _whole_pages(self, need_size: int) -> int:
         self._check_alive()

@@ -63,13 +63,22 @@ class AllocatorCounts:
         self.releases = 0
         self.released_pages = 0
         self.materialisations = 0
+        self.last: tuple[int, int, int, int, int] | None = None  # what the last allocation changed
 
     def allocated(self, pages: int, runs: int) -> None:
         """Count an allocation."""
-        self.allocations += 1
-        self.allocated_pages += pages
-        self.runs += runs
-        self.histogram[min((runs - 1).bit_length(), HISTOGRAM_BUCKETS - 1)] += 1
+        h, at = self.histogram, min((runs - 1).bit_length(), HISTOGRAM_BUCKETS - 1)
+        self.last = (self.allocations, self.allocated_pages, self.runs, at, h[at])
+        now = (self.allocations + 1, self.allocated_pages + pages, self.runs + runs, h[at] + 1)
+        self.allocations, self.allocated_pages, self.runs, h[at] = now
+
+    def undo_last(self) -> None:
+        """Count the last allocation no more: nobody got it."""
+        if self.last is not None:
+            at = self.last[3]
+            self.allocations, self.allocated_pages, self.runs = self.last[:3]
+            self.histogram[at] = self.last[4]
+            self.last = None
 
     def released(self, pages: int) -> None:
         """Count a release."""

@@ -9,14 +9,14 @@ pages differs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import numpy as np
 import torch
 
-from pool_host.extents import PageRun
-from pool_host.slot_allocator import SlotAllocator
+from pool_host.extents import PageRun, single_runs
+from pool_host.slot_allocator import runs_of_slots, slots_of_runs
 
 
 class Allocator(Protocol):
@@ -189,21 +189,37 @@ class PageQueue:
         self.free.extend(reversed(range(start, start + length)) if self.latest else pages)
 
 
-class Selecting(SlotAllocator):
-    """Slots of the pages that a selector picks, with the checks of ours."""
+class Selecting:
+    """Slots of the pages that a selector picks, with checks as ours."""
 
     def __init__(self, selector: Selector, pages: int, page_size: int) -> None:
         self.selector = selector
-        super().__init__(page_size, pages)
-
-    def _make_free(self, runs: Sequence[PageRun]) -> None:
-        self._lanes = [self.selector]  # type: ignore[list-item]  # takes and gives as extents do
+        self.pages = pages
+        self.page_size = page_size
+        self.in_use = bytearray(pages)
 
     def alloc(self, need_size: int) -> torch.Tensor | None:
         """Give slots by whole pages."""
         if need_size % self.page_size:
             raise AssertionError("whole pages")
-        return super().alloc(need_size // self.page_size)
+        runs = self.selector.take(need_size // self.page_size)
+        if runs is None:
+            return None
+        for start, length in runs:
+            self.in_use[start : start + length] = b"\1" * length
+        return slots_of_runs(runs, self.page_size)
+
+    def free(self, indices: torch.Tensor) -> int:
+        """Take slots back, whole pages of them in any order."""
+        limit = self.pages * self.page_size
+        runs = single_runs(runs_of_slots("indices", indices, limit, self.page_size))
+        for start, length in runs:
+            if self.in_use.find(0, start, start + length) >= 0:
+                raise AssertionError("double free")
+        for start, length in runs:
+            self.in_use[start : start + length] = bytes(length)
+            self.selector.give(start, length)
+        return len(indices)
 
 
 class LaneMasks:

@@ -30,8 +30,8 @@ from benchmarks.pool_host.workload import (
     steps,
     timed,
 )
-from pool_host.deepseek_v4 import LogicalHostPool
 from pool_host.extents import PageExtents
+from pool_host.logical import LogicalHostPool
 from pool_host.owner_lanes import OwnerLanePool
 
 _Found = TypeVar("_Found")
@@ -194,7 +194,9 @@ def lanes(churn: Churn, owners: int, times: int = 300) -> LaneResult:
 
     with no_garbage():
         for _ in range(times):
-            lane.put_back(_there(timed(samples[0], lane.take_owned, found.numpy()))[0])
+            chosen, _ = _there(timed(samples[0], lane.take_owned, found.numpy()))
+            lane.given()
+            lane.put_back(chosen)
         for _ in range(times):
             masks.give(_there(timed(samples[1], masks.take_owned, found)))
         for _ in range(times):

@@ -1,50 +1,96 @@
 """What a storage back end is asked, and the format that its pages are in.
 
 A page is named by its content (`hicache.pages.page_key`) and kept apart by its format: bytes that
-another model, dtype or layout wrote under the same content mean something else.
+another model, rank, dtype or layout wrote under the same content mean something else.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
 from hicache.host_pools import HostPages
+from hicache.storage.timed import Stalled, TimedCalls
 
 if TYPE_CHECKING:
     from pool_host import HostKVCache, HostPoolGroup
+
+_Result = TypeVar("_Result")
+
+
+def own_shard() -> str:
+    """Name this process among those of its model: `RANK/RANKS`, `0/1` if it is alone.
+
+    That is its rank in torch's process group if there is one, else what its launcher says in RANK
+    and WORLD_SIZE.
+    """
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return f"{torch.distributed.get_rank()}/{torch.distributed.get_world_size()}"
+    return f"{os.environ.get('RANK', '0')}/{os.environ.get('WORLD_SIZE', '1')}"
+
+
+def digest_of_weights(weights: Mapping[str, torch.Tensor]) -> str:
+    """Name weights by their bytes: equal weights give the same name on every machine."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(weights):
+        tensor = weights[name].detach().cpu().contiguous()
+        head = json.dumps([name, str(tensor.dtype), list(tensor.shape)])
+        digest.update(head.encode() + b"\n")
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class PageFormat:
     """All that decides what a page's bytes mean, but for its content.
 
-    `model` names weights, not only an architecture: other weights compute other keys and values.
-    `shard` says which part of the heads a rank keeps, such as `0/4`; it is "" where every rank
-    keeps the same, as with MLA, whose ranks share their pages.
+    `model` is the model's name and `weights` says which of its weights: others compute other keys
+    and values under the same name (`digest_of_weights` gives a name for any). `shard` says which
+    rank of how many keeps the page, such as `0/4`; None is this process's own (`own_shard`), so
+    that no rank reads another's pages unless it is told to. It is "" where every rank keeps the
+    same and all share their pages.
     """
 
     model: str
     pool: str
     dtype: str
     page_bytes: int
-    shard: str = ""
+    shard: str | None = None
+    weights: str = ""
+
+    def __post_init__(self) -> None:
+        if self.shard is None:
+            object.__setattr__(self, "shard", own_shard())
 
     @classmethod
-    def of(cls, host: HostKVCache | HostPoolGroup, model: str, shard: str = "") -> PageFormat:
+    def of(
+        cls,
+        host: HostKVCache | HostPoolGroup,
+        model: str,
+        shard: str | None = None,
+        *,
+        weights: str = "",
+    ) -> PageFormat:
         """Give the format of the pages of a host pool or group.
 
         Its `pool` is the pool's own tag: family, layout, page size, layers and rows. Its `dtype`
-        is the device pool's, since two kinds of fp8 are stored as the same kind of bytes.
+        is the device pool's, since two kinds of fp8 are stored as the same kind of bytes. Where
+        `shard` is None, ranks share the pages of a family that every rank keeps whole, as MLA's,
+        and have their own of any other.
         """
         pages = HostPages(host, host.device_pool)
-        return cls(model, pages.tag, str(host.device_pool.dtype), pages.page_bytes, shard)
+        if shard is None and pages.is_replicated:
+            shard = ""
+        dtype = str(host.device_pool.dtype)
+        return cls(model, pages.tag, dtype, pages.page_bytes, shard, weights)
 
     @property
     def digest(self) -> bytes:
@@ -53,7 +99,20 @@ class PageFormat:
         return hashlib.blake2b(text.encode(), digest_size=32).digest()
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.model, self.pool, self.dtype, self.shard)))
+        parts = (self.model, self.weights, self.pool, self.dtype, self.shard)
+        return " ".join(filter(None, parts))
+
+
+class NotKept(OSError):
+    """Of the pages that were to be kept only the first `kept` are, for the reason that it gives."""
+
+    def __init__(self, words: str, kept: int) -> None:
+        super().__init__(words)
+        self.kept = kept
+
+
+class HeadMissing(NotKept):
+    """None of the pages is kept: the storage has not, or not any more, the one they follow."""
 
 
 class HiCacheStorage(ABC):
@@ -61,12 +120,16 @@ class HiCacheStorage(ABC):
 
     A back end never gives bytes that were not set under the same key and format: what is lost,
     damaged or foreign is a miss. `format` is that of every page it keeps; `refused` counts the
-    pages that were found and not believed.
+    pages that were found and not believed. A page takes at most `page_limit` seconds to be written
+    or read; then it is given up.
     """
+
+    page_limit: float = 5.0
 
     def __init__(self, page_format: PageFormat) -> None:
         self.format = page_format
         self.refused = 0
+        self._sets, self._gets = TimedCalls("hicache-set"), TimedCalls("hicache-get")
 
     @abstractmethod
     def get(self, key: str, target: torch.Tensor) -> bool:
@@ -79,6 +142,7 @@ class HiCacheStorage(ABC):
     def set(self, key: str, page: torch.Tensor) -> None:
         """Keep `page`, uint8 of shape (page_bytes,), all of it or nothing.
 
+        Nothing where the storage is full and this page is not worth another: `exists` tells.
         Raises `OSError` where the storage fails; then the key is as it was before.
         """
 
@@ -99,13 +163,49 @@ class HiCacheStorage(ABC):
         Raises `OSError` where that memory cannot be used.
         """
 
-    def set_pages(self, keys: Sequence[str], pages: HostPages, slots: Sequence[int]) -> None:
-        """Keep host pages, each given by its first slot, under `keys`.
+    def set_pages(
+        self, keys: Sequence[str], pages: HostPages, slots: Sequence[int], parent: str = ""
+    ) -> None:
+        """Keep host pages, each given by its first slot, under `keys`: each follows the one before.
 
-        Raises `OSError` where the storage fails; then some of them may be kept, each whole.
+        The first follows `parent`, if that is not "". No page is kept without the one that it
+        follows, since nobody could use it. Raises `NotKept`, with how many are, where one cannot
+        be: the storage fails twice, is late or full, or has not `parent`.
         """
-        for key, slot in zip(keys, slots, strict=True):
-            self.set(key, pages.read(slot))
+        self._need_head(parent)
+        again = True
+        for number, (key, slot) in enumerate(zip(keys, slots, strict=True)):
+            page = pages.read(slot)  # a copy: a late call must not read what is another's by then
+            try:
+                try:
+                    kept = self._timed(self._sets, partial(self._keep, key, page))
+                except OSError as error:
+                    if isinstance(error, Stalled) or not again:
+                        raise
+                    again = False  # what fails for a moment costs one page; more is no moment
+                    kept = self._timed(self._sets, partial(self._keep, key, page))
+            except OSError as error:
+                raise NotKept(str(error), number) from error
+            if not kept:
+                raise NotKept("the storage is full", number)
+
+    def _keep(self, key: str, page: torch.Tensor) -> bool:
+        self.set(key, page)
+        return self.exists(key)
+
+    def _need_head(self, parent: str) -> None:
+        """Raise `NotKept` unless the page that others are to follow is there."""
+        if not parent:
+            return
+        try:
+            found = self._timed(self._sets, partial(self.exists, parent))
+        except OSError as error:
+            raise NotKept(str(error), 0) from error
+        if not found:
+            raise HeadMissing("the page that they follow is not in the storage", 0)
+
+    def _timed(self, calls: TimedCalls, function: Callable[[], _Result]) -> _Result:
+        return calls.call(function, self.page_limit)
 
     def get_pages(
         self, keys: Sequence[str], pages: HostPages, slots: Sequence[int]
@@ -117,13 +217,24 @@ class HiCacheStorage(ABC):
         """
         page = torch.empty(pages.page_bytes, dtype=torch.uint8)
         for key, slot in zip(keys, slots, strict=True):
-            found = self.get(key, page)
+            try:
+                found = self._timed(self._gets, partial(self.get, key, page))
+            except Stalled as error:  # it may write into `page`, and into nothing of the pool
+                raise TimeoutError(str(error)) from None
             if found:
                 pages.write(slot, page)
             yield found
 
-    def close(self) -> None:  # noqa: B027  most back ends hold nothing open
-        """Give back what is held open. Idempotent."""
+    def give_up(self) -> None:
+        """Wait for nothing any more: calls that are under way fail at once, and all later ones."""
+        self._sets.give_up()
+        self._gets.give_up()
+
+    def close(self) -> None:
+        """Give back what is held open; a call that is late is not waited for. Idempotent."""
+        self.give_up()
+        self._sets.close()
+        self._gets.close()
 
     def _check(self, page: torch.Tensor, argument: str) -> None:
         """Raise `ValueError` unless `page` is a vector of this format's bytes."""

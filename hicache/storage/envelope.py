@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-MAGIC = b"HiCache1"
+MAGIC = b"HiCache2"
 HEADER_BYTES = len(MAGIC) + 32 + 32 + 8 + 32
 
 _KEY = set("0123456789abcdef")

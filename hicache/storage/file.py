@@ -13,8 +13,11 @@ some may hold less, and are refused.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
+import os
+import stat
 import threading
 import time
 import uuid
@@ -38,8 +41,8 @@ class HiCacheFile(HiCacheStorage):
     """Pages in files below `folder`, which several processes may share.
 
     `refused` counts the files that were found and not believed. With `limit_bytes` the pages used
-    longest ago are removed when the folder, other formats included, would grow larger: see
-    `FolderLimit`. Files may be removed at any time, also while it is in use.
+    longest ago, the last of a prefix first, are removed when the folder, other formats included,
+    would grow larger: see `FolderLimit`. Files may be removed at any time, also while it is in use.
     """
 
     def __init__(
@@ -76,13 +79,18 @@ class HiCacheFile(HiCacheStorage):
         return True
 
     def set(self, key: str, page: torch.Tensor) -> None:
-        """Keep `page`, also where there is a file: it is set since it was not found to be good."""
+        """Keep `page`, also where there is a file: it is set since it was not found to be good.
+
+        Not where the folder has a limit, and is full of the pages that it follows or lacks them.
+        """
         self._check(page, "page")
         path = self.path(key)
         data = encode(key, self.format.digest, page.numpy().tobytes())
-        if self.limit is not None:
-            self.limit.make_room(len(data))
+        if self.limit is not None and not self.limit.make_room(len(data), path):
+            return
         self._write(path, data)
+        if self.limit is not None:
+            self.limit.written(path)
 
     def exists(self, key: str) -> bool:
         """Whether there is a file of the right size."""
@@ -127,15 +135,56 @@ def page_files(folder: Path) -> Iterator[tuple[Path, str | None]]:
     """Give each page file below `folder`, in order, and its fault or None.
 
     The format is taken from each folder's `format.json`; pages beside one that cannot be read are
-    at fault. Raises `OSError` if a folder or file cannot be read.
+    at fault, and so is whatever is called like a page and cannot be read as one. A file that
+    vanishes meanwhile is left out: a cache may be at work. Raises `OSError` if `folder` itself
+    cannot be read.
     """
-    for path in sorted(folder.glob(f"*/*{_SUFFIX}")):
+    for below in sorted(folder.iterdir()):
         try:
-            table = json.loads((path.parent / "format.json").read_bytes())
-            digest = PageFormat(**table).digest
-        except (FileNotFoundError, ValueError, TypeError):
-            yield path, "its folder's format.json is missing or unreadable"
+            paths = sorted(p for p in below.iterdir() if p.suffix == _SUFFIX)
+        except NotADirectoryError:
             continue
-        key = path.stem
-        fault = fault_of(path.read_bytes(), key, digest) if is_key(key) else "not named by a key"
-        yield path, fault
+        except OSError as error:
+            yield below, f"this folder cannot be read: {error.strerror}"
+            continue
+        kind = _format_in(below) if paths else None
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                yield path, _fault_in(path, kind)
+
+
+def _format_in(folder: Path) -> PageFormat | None:
+    """Give the format of a folder's pages, None if it is not said there."""
+    try:
+        table = json.loads(_read(folder / "format.json", 1 << 20))
+        return PageFormat(**table) if type(table["page_bytes"]) is int else None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+def _fault_in(path: Path, kind: PageFormat | None) -> str | None:
+    """Say what is wrong with a file of pages in the format `kind`, None if nothing is."""
+    if kind is None:
+        return "its folder's format.json is missing or unreadable"
+    if not is_key(path.stem):
+        return "not named by a key"
+    try:
+        data = _read(path, HEADER_BYTES + kind.page_bytes + 1)  # one more shows that it is longer
+    except FileNotFoundError:
+        if path.is_symlink():
+            return "a link that leads nowhere"
+        raise
+    except (OSError, MemoryError) as error:
+        return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    return fault_of(data, path.stem, kind.digest)
+
+
+def _read(path: Path, most: int) -> bytes:
+    """Read the first `most` bytes of a file. Raises `OSError` for what is no file, at once."""
+    # Else a pipe would be waited for, and a terminal taken for this process's own.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "no regular file")
+        return file.read(min(most, status.st_size))

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import torch
 
 from hicache.host_pools import HostPages
-from hicache.storage.base import HiCacheStorage, PageFormat
+from hicache.storage.base import HiCacheStorage, NotKept, PageFormat
 from hicache.storage.envelope import HEADER_BYTES, check_key, fault_of, header
 from hicache.storage.timed import TimedCalls
 
@@ -64,7 +64,7 @@ class MooncakeConfig:
     setup_limit: float = 60.0
     limit: float = 5.0
     ask_limit: float = 1.0
-    close_limit: float = 60.0
+    close_limit: float = 5.0
 
 
 class HiCacheMooncake(HiCacheStorage):
@@ -96,9 +96,23 @@ class HiCacheMooncake(HiCacheStorage):
         """Make the pool's buffers known to the store. Raises `OSError` if it will not have them."""
         self._register(pages.buffers())
 
-    def set_pages(self, keys: Sequence[str], pages: HostPages, slots: Sequence[int]) -> None:
-        """Keep host pages under `keys`, from where they lie."""
-        self._set(keys, [pages.stretches(slot) for slot in slots])
+    def set_pages(
+        self, keys: Sequence[str], pages: HostPages, slots: Sequence[int], parent: str = ""
+    ) -> None:
+        """Keep host pages under `keys`, from where they lie, up to the first that cannot be."""
+        self._need_head(parent)
+        for start in range(0, len(keys), BATCH_PAGES):
+            batch = slice(start, start + BATCH_PAGES)
+            stretches = [pages.stretches(slot) for slot in slots[batch]]
+            try:
+                codes = self._put_twice(keys[batch], stretches)
+            except OSError as error:
+                raise NotKept(str(error), start) from error
+            kept = next((at for at, code in enumerate(codes) if code), len(codes))
+            if kept < len(codes):
+                self._drop(keys[batch][kept:])
+                words = f"mooncake put: {len(codes) - kept} of {len(codes)} pages: {codes[kept]}"
+                raise NotKept(words, start + kept)
 
     def get_pages(
         self, keys: Sequence[str], pages: HostPages, slots: Sequence[int]
@@ -151,8 +165,8 @@ class HiCacheMooncake(HiCacheStorage):
         if self._closed:
             return
         self._closed = True
-        lanes = (self._writing, self._reading, self._asking)
-        late = [calls for calls in lanes if not calls.wait(self.config.close_limit)]
+        kinds = (self._writing, self._reading, self._asking)
+        late = [calls for calls in kinds if not calls.wait(self.config.close_limit)]
         if not late:
             try:
                 self._asking.call(self._leave, self.config.close_limit)
@@ -160,8 +174,9 @@ class HiCacheMooncake(HiCacheStorage):
                 logger.warning("the Mooncake store was not left", exc_info=error)
         else:
             logger.warning("a call to the Mooncake store has not returned, it is not left")
-        for calls in lanes:
+        for calls in kinds:
             calls.close()
+        super().close()
 
     def _joined(self) -> Any:
         store, config = _client(), self.config
@@ -205,19 +220,51 @@ class HiCacheMooncake(HiCacheStorage):
         stretches: Sequence[list[_Stretch]],
         kept_alive: torch.Tensor | None = None,
     ) -> None:
-        for start in range(0, len(keys), BATCH_PAGES):
-            batch = keys[start : start + BATCH_PAGES]
-            parts = stretches[start : start + BATCH_PAGES]
-            call = _Batch([self.name(key) for key in batch], parts, kept_alive)
-            codes = self._call(self._writing, functools.partial(self._put, call, batch))
-            failed = [code for code in codes if code]
-            if failed:
-                raise OSError(f"mooncake put: {len(failed)} of {len(codes)} pages: {failed[0]}")
+        call = _Batch([self.name(key) for key in keys], stretches, kept_alive)
+        codes = self._put(call, keys)
+        failed = [code for code in codes if code]
+        if failed:
+            raise OSError(f"mooncake put: {len(failed)} of {len(codes)} pages: {failed[0]}")
+
+    def _put_twice(self, keys: Sequence[str], stretches: Sequence[list[_Stretch]]) -> list[int]:
+        """Put pages, those that fail once more; give what the store says of each at last."""
+        codes = [0] * len(keys)
+        failed = list(range(len(keys)))
+        for _ in range(2):
+            again = [keys[at] for at in failed]
+            call = _Batch([self.name(key) for key in again], [stretches[at] for at in failed], None)
+            found = self._put(call, again)
+            for at, code in zip(failed, found, strict=True):
+                codes[at] = code
+            failed = [at for at in failed if codes[at]]
+            if not failed:
+                break
+        return codes
+
+    def _drop(self, keys: Sequence[str]) -> None:
+        """Remove pages whose head the store has not taken; what cannot be removed stays."""
+        for key in keys:
+            name = self.name(key)
+            try:
+                self._call(self._writing, functools.partial(self._store.remove, name, True))
+            except OSError as error:
+                logger.warning("pages without a head are left in the store", exc_info=error)
+                return
 
     def _put(self, call: _Batch, keys: Sequence[str]) -> list[int]:
+        """Put pages; give what the store says of each."""
+        # Headers are made before the call, which may be late: pages that are another's by the time
+        # it reads them do not agree with their checksums.
+        digest = self.format.digest
+        heads = [
+            header(key, digest, _views(page))
+            for key, page in zip(keys, call.stretches, strict=True)
+        ]
+        return self._call(self._writing, functools.partial(self._put_now, call, heads))
+
+    def _put_now(self, call: _Batch, heads: Sequence[bytes]) -> list[int]:
         rows = self._headers[self._writing]
-        for row, key, page in zip(rows, keys, call.stretches, strict=False):
-            head = header(key, self.format.digest, _views(page))
+        for row, head in zip(rows, heads, strict=False):
             row.copy_(torch.frombuffer(bytearray(head), dtype=torch.uint8))
         codes: list[int] = self._store.batch_put_from_multi_buffers(call.names, *call.memory(rows))
         return codes

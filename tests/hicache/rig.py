@@ -58,9 +58,13 @@ class HandWorker(Generic[_Kind]):
         self._ended(transfer, error)
         return True
 
-    def close(self) -> None:
+    def close(self, limit: float | None = None) -> bool:
         while self.queued:
             self._ended(self.queued.popleft(), Closed("closed"))
+        return True
+
+    def abandon(self) -> None:
+        """Nothing runs here that could hang."""
 
 
 class MemoryStorage(HiCacheStorage):

@@ -5,7 +5,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hicache.pages import page_key, page_keys, page_slots, page_tokens, pages_of
+from hicache.pages import (
+    page_key,
+    page_keys,
+    page_slots,
+    page_tokens,
+    pages_of,
+    parent_tag,
+    root_key,
+    tag,
+)
 
 TOKENS = st.lists(st.integers(0, 2**40), max_size=12)
 
@@ -47,8 +56,35 @@ def test_a_key_names_every_token_up_to_its_page(tokens: list[int], data: st.Data
 
 
 def test_a_key_is_the_same_on_every_machine() -> None:
-    key = "ad46978630af6cee27c5cf54fdd57158e0952db68a6f47986436a08aee0f0819"
-    assert page_key("", [1, 2]) == key
+    first = "ebb2b6e0c34e192667112b2f60aa40ce7403a4d28946ace7" + 16 * "0"
+    assert page_key("", [1, 2]) == first
+    assert page_key(first, [1, 2])[48:] == first[:16]
+
+
+@given(tokens=TOKENS, extra_key=st.none() | st.text(max_size=3))
+def test_a_key_tells_which_page_it_follows(tokens: list[int], extra_key: str | None) -> None:
+    keys = page_keys(tokens, 2, root_key(extra_key))
+    followed = [parent_tag(key) for key in keys]
+    assert followed == [None, *map(tag, keys[:-1])][: len(keys)]
+    assert all(len(key) == 64 and set(key) <= set("0123456789abcdef") for key in keys)
+
+
+@given(tokens=TOKENS, one=st.none() | st.text(max_size=3), other=st.none() | st.text(max_size=3))
+def test_an_extra_key_keeps_pages_apart(
+    tokens: list[int], one: str | None, other: str | None
+) -> None:
+    keys, others = (set(page_keys(tokens, 2, root_key(extra))) for extra in (one, other))
+    if (one or None) == (other or None):  # an empty one is none
+        assert keys == others
+    else:
+        assert not keys & others
+        assert not {tag(key) for key in keys} & {tag(key) for key in others}
+
+
+def test_an_extra_key_is_the_same_on_every_machine_and_no_page() -> None:
+    assert root_key(None) == root_key("") == ""
+    assert root_key("lora")[:16] == "0" * 16
+    assert root_key("\ud800") != root_key("lora")  # whatever a caller has for a string
 
 
 def test_no_page_is_in_the_list_that_a_caller_could_change() -> None:

@@ -151,13 +151,15 @@ class TestEviction:
         assert rig.host.available_size() == rig.host.size
 
     def test_but_not_while_something_below_is_in_flight(self, rig: Rig) -> None:
-        rig.cache.insert(A, rig.compute(A))
-        rig.workers["write"].run(failing=True)
-        rig.cache.poll()
+        rig.add(A)
         rig.cache.insert(A + B, rig.compute(A + B))
         rig.workers["write"].run()
         rig.cache.poll()
         assert rig.cache.evict(2) == 2
+        first = next(node for node in rig.cache.nodes() if path_tokens(node) == (1, 1))
+        assert first.host.page is not None
+        rig.controller.evict_host(torch.arange(2) + first.host.page * 2)
+        rig.cache.host.put(first, None)  # as if it had never been backed up
         assert on(rig, "host") == {(1, 1, 2, 2)}, "its backup to storage is pending"
         assert rig.cache.evict(2) == 0
         rig.settle()

@@ -159,7 +159,7 @@ class TestRuns:
         copies.host.destroy()
 
     def test_storage_is_handed_one_page_after_another(self) -> None:
-        rig = Rig()
+        rig = Rig(host_pages=24)  # an eighth of them at once
         rig.add([1, 2, 3, 4, 5, 6])
         backup = rig.controller.stats.summary()["backup"]
         assert rig.storage is not None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from hicache import cli
+from hicache.machine import Machine
 from hicache.workload import demo_requests, read_requests
 
 SMALL = '{"tokens": [1, 2, 3], "new_tokens": 2}\n\n{"tokens": [4]}\n'
@@ -92,6 +94,87 @@ class TestStats:
     def test_a_file_that_is_not_there_is_said(self, capfd: pytest.CaptureFixture[str]) -> None:
         assert cli.run(["stats", "--workload", "no/such/file"]) == 2
         assert "no/such/file" in capfd.readouterr().err
+
+
+class TestLimits:
+    """What the options leave no room for is said with the option to change."""
+
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            (
+                ["--pages", "2"],
+                "request 19 needs 7 pages on the device, which has 2: use --pages 7",
+            ),
+            (["--pages", "9000000000000000000"], "--pages"),
+            (["--pages", "4000000000"], "change --pages"),
+            (["--room", "nan"], "change --pages, --ratio, --layout or --room"),
+            (["--ratio", "nan"], "change --pages, --ratio"),
+            (["--ratio", "1e15"], "change --pages, --ratio"),
+            (["--layout", "page_head", "--attention", "mla"], "--layout"),
+        ],
+    )
+    def test_it_is_no_fault_of_the_program(
+        self, line: list[str], words: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        assert cli.run(["stats", *line]) == 2
+        assert words in capfd.readouterr().err
+
+    def test_a_prompt_that_just_fits_is_served(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        line = json.dumps({"tokens": [1] * 40, "new_tokens": 25})
+        (tmp_path / "requests").write_text(f"{line}\n{line}\n", encoding="utf-8")
+        table = printed(capfd, "--workload", str(tmp_path / "requests"), "--pages", "4")
+        assert table["served"]["requests"] == 2
+        assert cli.run(["stats", "--workload", str(tmp_path / "requests"), "--pages", "3"]) == 2
+        assert "use --pages 4 or more" in capfd.readouterr().err
+
+    def test_room_by_default_is_a_page_or_more(self) -> None:
+        from hicache.room import FreeRoom
+
+        defaults = {p.name: p.default for p in inspect.signature(cli.stats).parameters.values()}
+        room = FreeRoom(device=defaults["room"], host=defaults["room"])
+        host = int(defaults["pages"] * defaults["ratio"])
+        assert room.plan("device", 1, 0, defaults["pages"]) >= 2
+        assert room.plan("host", 1, 0, host) >= 2
+
+    def test_an_extra_key_keeps_requests_apart(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        lines = [{"tokens": [1] * 17, "extra_key": extra} for extra in (None, "a", "b", "a")]
+        text = "\n".join(map(json.dumps, lines))
+        (tmp_path / "requests").write_text(text, encoding="utf-8")
+        table = printed(capfd, "--workload", str(tmp_path / "requests"))
+        assert table["served"]["device"] == 16
+        assert table["served"]["computed"] == 3 * 17 + 1
+
+
+class TestProgress:
+    def test_it_says_how_far_it_is(
+        self, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(cli, "_PROGRESS_S", 0.0)
+        assert cli.run(["stats", "--json"]) == 0
+        out, err = capfd.readouterr()
+        assert "1 of 24 requests\n" in err
+        assert json.loads(out)["served"]["requests"] == 24
+
+    def test_interrupted_it_prints_what_was_measured(
+        self, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        serve = Machine.serve
+
+        def interrupted(machine: Machine, *args: Any) -> Any:
+            if machine.controller.stats.summary()["write"].transfers >= 3:
+                raise KeyboardInterrupt
+            return serve(machine, *args)
+
+        monkeypatch.setattr(Machine, "serve", interrupted)
+        assert cli.run(["stats", "--json"]) == 130
+        out, err = capfd.readouterr()
+        assert json.loads(out)["served"]["requests"] == 3
+        assert "interrupted after 3 requests" in err
 
 
 class TestEndpoint:

@@ -13,8 +13,10 @@ from unittest import mock
 import pytest
 import torch
 
+from hicache.device_pools import MLATokenToKVPool
+from hicache.host_pools import host_pool_for
 from hicache.pages import page_keys
-from hicache.storage.base import PageFormat
+from hicache.storage.base import PageFormat, digest_of_weights
 from hicache.storage.envelope import encode
 from hicache.storage.file import HiCacheFile, page_files
 from tests.hicache.rig import Rig
@@ -156,7 +158,13 @@ class TestDamage:
 
     @pytest.mark.parametrize(
         "change",
-        [{"model": "m2"}, {"pool": "MHA-page_first"}, {"dtype": "torch.bfloat16"}, {"shard": "1"}],
+        [
+            {"model": "m2"},
+            {"weights": "w2"},
+            {"pool": "MHA-page_first"},
+            {"dtype": "torch.bfloat16"},
+            {"shard": "1/2"},
+        ],
         ids=lambda change: next(iter(change)),
     )
     def test_another_format_neither_sees_nor_believes_the_page(
@@ -184,9 +192,52 @@ class TestFormat:
         rig.device.dtype = torch.float8_e5m2
         assert PageFormat.of(rig.host, "m").digest != one.digest
 
-    def test_it_is_the_same_for_every_rank_unless_a_shard_is_named(self) -> None:
+    def test_it_is_the_same_for_every_rank_that_names_the_same_shard(self) -> None:
         assert formats_of(Rig().host, "") == formats_of(Rig().host, "")
         assert len(formats_of(Rig().host, "0/2", "1/2")) == 2
+
+    def test_a_rank_that_names_no_shard_has_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("RANK", raising=False)
+        assert PageFormat.of(Rig().host, "m").shard == "0/1"
+        found = set()
+        for rank in range(3):
+            monkeypatch.setenv("RANK", str(rank))
+            monkeypatch.setenv("WORLD_SIZE", "3")
+            found |= {PageFormat.of(Rig().host, "m"), PageFormat("m", "p", "d", 1)}
+        assert len({one.digest for one in found}) == 6
+        with (
+            mock.patch("torch.distributed.is_initialized", return_value=True),
+            mock.patch("torch.distributed.get_rank", return_value=5),
+            mock.patch("torch.distributed.get_world_size", return_value=8),
+        ):
+            assert PageFormat.of(Rig().host, "m").shard == "5/8"
+
+    def test_ranks_share_the_pages_that_each_keeps_whole(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pool = MLATokenToKVPool(16, 4, torch.float32, 8, 4, 2)
+        formats = set()
+        for rank in range(2):
+            monkeypatch.setenv("RANK", str(rank))
+            formats.add(PageFormat.of(host_pool_for(pool), "m"))
+        assert len(formats) == 1
+        assert PageFormat.of(host_pool_for(pool), "m", "0/2") not in formats
+
+    def test_it_tells_weights_of_one_model_apart(self) -> None:
+        weights = {"w": torch.zeros(2, 3, dtype=torch.bfloat16), "b": torch.tensor(1.5)}
+        name = digest_of_weights(weights)
+        assert digest_of_weights(dict(reversed(weights.items()))) == name
+        others: list[dict[str, torch.Tensor]] = [
+            {**weights, "b": torch.tensor(2.5)},
+            {**weights, "w": torch.zeros(3, 2, dtype=torch.bfloat16)},
+            {**weights, "w": torch.zeros(2, 3, dtype=torch.float16)},
+            {"w": weights["w"], "c": weights["b"]},
+        ]
+        names = {digest_of_weights(other) for other in others}
+        assert len(names | {name}) == 5
+        host = Rig().host
+        formats = {PageFormat.of(host, "m", weights=one).digest for one in names}
+        assert len(formats) == 4
 
 
 class TestWriting:
@@ -250,3 +301,80 @@ def test_two_processes_share_a_folder_and_one_is_killed(tmp_path: Path) -> None:
     assert hits
     assert storage.refused == 0
     assert all(fault is None for _, fault in page_files(tmp_path))
+
+
+class TestOddEntries:
+    def test_each_is_named_and_the_rest_is_checked(
+        self, storage: HiCacheFile, tmp_path: Path
+    ) -> None:
+        folder = storage.folder
+        (tmp_path / "notes.page").write_text("no folder")
+        (folder / f"{'1' * 64}.page").mkdir()
+        (folder / f"{'2' * 64}.page").symlink_to("nowhere")
+        os.mkfifo(folder / f"{'3' * 64}.page")
+        (folder / "name.page").write_bytes(b"")
+        for number, text in enumerate(
+            ["", "[]", "{}", '{"page_bytes": "many"}', "[" * 100_000, "\udcff"]
+        ):
+            other = tmp_path / f"other{number}"
+            other.mkdir()
+            (other / "format.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+            (other / f"{'4' * 64}.page").write_bytes(b"")
+        (tmp_path / "without").mkdir()
+        (tmp_path / "without" / f"{'5' * 64}.page").write_bytes(b"")
+        (tmp_path / "odd").mkdir()
+        (tmp_path / "odd" / "format.json").mkdir()
+        (tmp_path / "odd" / f"{'5' * 64}.page").write_bytes(b"")
+        faults = {
+            str(path.relative_to(folder.parent)): fault for path, fault in page_files(tmp_path)
+        }
+        own = {
+            name.partition("/")[2][:4]: fault
+            for name, fault in faults.items()
+            if folder.name in name
+        }
+        assert own["1111"] == "cannot be read: Is a directory"
+        assert own["2222"] == "a link that leads nowhere"
+        assert own["3333"] == "cannot be read: no regular file"
+        assert own["name"] == "not named by a key"
+        assert list(faults.values()).count(None) == 2
+        assert sum("format.json" in (fault or "") for fault in faults.values()) == 8
+
+    def test_what_cannot_be_read_is_a_fault_of_its_own(
+        self, storage: HiCacheFile, tmp_path: Path
+    ) -> None:
+        real = os.open
+
+        def refusing(path: Any, *args: Any) -> int:
+            if str(path) == str(storage.path(FIRST)):
+                raise PermissionError(13, "Permission denied")
+            return real(path, *args)
+
+        with mock.patch("os.open", refusing):
+            faults = dict(page_files(tmp_path))
+        assert faults == {
+            storage.path(FIRST): "cannot be read: Permission denied",
+            storage.path(SECOND): None,
+        }
+
+    def test_a_file_that_is_longer_than_a_page_is_not_read_whole(
+        self, storage: HiCacheFile, tmp_path: Path
+    ) -> None:
+        os.truncate(storage.path(FIRST), 1 << 40)  # with a hole: it takes no room
+        faults = dict(page_files(tmp_path))
+        assert faults == {storage.path(FIRST): "65 bytes of 64", storage.path(SECOND): None}
+
+    def test_a_folder_that_nobody_may_write_to_is_checked_and_left_as_it_is(
+        self, storage: HiCacheFile, tmp_path: Path
+    ) -> None:
+        paths = [tmp_path, storage.folder, *storage.folder.iterdir()]
+        before = [(path, path.stat().st_mtime_ns) for path in paths]
+        modes = {path: path.stat().st_mode for path in paths}
+        for path in reversed(paths):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        try:
+            assert all(fault is None for _, fault in page_files(tmp_path))
+            assert [(path, path.stat().st_mtime_ns) for path in paths] == before
+        finally:
+            for path in paths:
+                path.chmod(modes[path])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -41,6 +43,17 @@ def fill(storage: HiCacheFile, count: int) -> None:
         os.utime(storage.path(key), ns=(stamp, stamp))
 
 
+def prompt(number: int, pages: int) -> tuple[str, ...]:
+    """Give the keys of a prompt that shares nothing with those of other numbers, or `KEYS`."""
+    return page_keys([1000 + number] * 2 * pages, 2)
+
+
+def set_in_order(storage: HiCacheFile, keys: Sequence[str], stamp: int) -> None:
+    for number, key in enumerate(keys):
+        storage.set(key, page(number))
+        os.utime(storage.path(key), ns=(stamp + number, stamp + number))
+
+
 def kept(storage: HiCacheFile) -> list[int]:
     return [number for number, key in enumerate(KEYS) if storage.exists(key)]
 
@@ -55,15 +68,85 @@ class TestLimit:
 
     def test_what_was_read_lately_stays(self, tmp_path: Path) -> None:
         storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=32 * FILE)
-        fill(storage, 28)
+        talks = [prompt(number, 4) for number in range(7)]
+        for number, talk in enumerate(talks):
+            set_in_order(storage, talk, 10**18 + number * 10**10)
         target = torch.zeros(SIZE, dtype=torch.uint8)
-        assert storage.get(KEYS[0], target)
-        for number in range(28, 36):
-            storage.set(KEYS[number], page(number))
+        assert all(storage.get(key, target) for key in talks[0])
+        new = prompt(7, 8)
+        for key in new:
+            storage.set(key, page(0))
+        assert storage.batch_exists(talks[0]) == 4
+        assert storage.batch_exists(talks[1]) == 0
+        assert storage.batch_exists(new) == 8
+
+    def test_of_a_prefix_the_last_page_goes_first(self, tmp_path: Path) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=64 * FILE)
+        long = prompt(0, 64)
+        set_in_order(storage, long, 10**18)
+        storage.set(prompt(1, 1)[0], page(1))
+        left = sum(map(storage.exists, long))
+        assert 50 <= left < 64
+        assert storage.batch_exists(long) == left
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_whatever_was_written_and_read_all_that_is_left_can_be_used(
+        self, tmp_path: Path, seed: int
+    ) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=48 * FILE)
+        shared = [chance.randrange(9) for _ in range(8)]
+        talks = [
+            page_keys(shared[: chance.choice((0, 4, 8))] + [9 + number] * 30, 2)
+            for number in range(12)
+        ]
+        target = torch.zeros(SIZE, dtype=torch.uint8)
+        for _ in range(60):
+            talk = chance.choice(talks)
+            held = storage.batch_exists(talk)
+            for key in talk[: chance.randint(0, held)]:
+                storage.get(key, target)
+            for number, key in enumerate(talk[held : held + chance.randint(0, 6)], held):
+                if number and not storage.exists(talk[number - 1]):
+                    break
+                storage.set(key, page(number))
+            names = {path.stem for path in tmp_path.glob("*/*.page")}
+            used = {key for talk in talks for key in talk[: storage.batch_exists(talk)]}
+            assert names == used
+            assert bytes_of(tmp_path) <= 48 * FILE
+
+    def test_a_prefix_longer_than_the_limit_keeps_its_head(self, tmp_path: Path) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=20 * FILE)
+        for number, key in enumerate(KEYS):
+            storage.set(key, page(number))
         left = kept(storage)
-        assert 0 in left
-        assert 1 not in left
-        assert set(range(28, 36)) <= set(left)
+        assert left == list(range(len(left)))
+        assert len(left) >= 16
+
+    def test_a_page_whose_head_is_not_there_is_not_written(self, tmp_path: Path) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=20 * FILE)
+        fill(storage, 3)
+        storage.set(KEYS[4], page(4))
+        assert kept(storage) == [0, 1, 2]
+        HiCacheFile(tmp_path, FORMAT).set(KEYS[3], page(3))  # by another process, say
+        storage.set(KEYS[4], page(4))
+        assert kept(storage) == [0, 1, 2, 3, 4]
+
+    def test_pages_whose_head_is_gone_are_removed(self, tmp_path: Path) -> None:
+        fill(HiCacheFile(tmp_path, FORMAT), 12)
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=100 * FILE)
+        storage.path(KEYS[5]).unlink()
+        storage.set(prompt(1, 1)[0], page(1))
+        assert kept(storage) == list(range(5))
+
+    def test_keys_that_follow_each_other_in_a_ring_end(self, tmp_path: Path) -> None:
+        folder = HiCacheFile(tmp_path, FORMAT).folder
+        one, two = "1" * 16, "2" * 16
+        for own, parent in ((one, two), (two, one)):
+            (folder / f"{own}{'a' * 32}{parent}.page").write_bytes(b"")
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=4 * FILE)
+        storage.set(KEYS[0], page(0))
+        assert [path.stem for path in folder.glob("*.page")] == [KEYS[0]]
 
     def test_one_count_serves_a_sixteenth_of_the_limit(self, tmp_path: Path) -> None:
         storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=160 * FILE)
@@ -105,8 +188,8 @@ class TestLimit:
             unlink(path)
 
         with mock.patch("os.unlink", twice):
-            storage.set(KEYS[20], page(20))
-        assert storage.exists(KEYS[20])
+            storage.set(prompt(1, 1)[0], page(20))
+        assert storage.exists(prompt(1, 1)[0])
 
     def test_threads_share_it(self, tmp_path: Path) -> None:
         limit = FolderLimit(tmp_path, 1600)

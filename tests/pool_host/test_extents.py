@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import given, settings
+from numpy.typing import NDArray
 
 from pool_host.extents import PageExtents, PageRun
 from tests.effort import examples
@@ -111,26 +114,124 @@ def test_any_calls_leave_extents_that_fit_one_another(
     assert extents.runs() == [(0, pages)]
 
 
+REFUSED: dict[str, tuple[PageRun, str]] = {
+    "a page that is given twice": ((12, 2), "page 12 is given, which is free"),
+    "a run with a free page in it": ((5, 7), "page 10 is given, which is free"),
+    "a page past the end": ((99, 2), "99..100 are given, past 100 pages"),
+    "a page before the first": ((-1, 2), "-1..0 are given, past 100 pages"),
+    "no page": ((3, 0), "3..2 are given"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_given_back_is_refused(case: str) -> None:
+    run, words = REFUSED[case]
+    extents = holding((10, 10), (40, 10), (60, 7))
+    with pytest.raises(RuntimeError, match=f"Free pages are not what they should be: {words}"):
+        extents.give(*run)
+    assert extents.runs() == [(10, 10), (40, 10), (60, 7)]
+    extents.check()
+
+
 BROKEN: dict[str, Callable[[PageExtents], object]] = {
-    "a page that is given twice": lambda e: e.give(12, 2),
-    "a page past the end": lambda e: e.give(99, 2),
+    "a page that is taken and not by a call": lambda e: e.taken.__setitem__(8 + 12, 1),
+    "a page that is free and not by a call": lambda e: e.taken.__setitem__(8 + 30, 0),
+    "a free page before the first": lambda e: e.taken.__setitem__(7, 0),
+    "a free page past the last": lambda e: e.taken.__setitem__(8 + 300, 0),
     "a wrong count": lambda e: setattr(e, "free_pages", 7),
+    "a wrong count of extents": lambda e: setattr(e, "_extents", 7),
     "an end that nobody has": lambda e: e._start_before.update({77: 70}),
-    "an end that is somebody else's": lambda e: e._start_before.update({20: 40}),
-    "an extent in no class": lambda e: e._starts_of[10].pop(40),
-    "an extent in two classes": lambda e: e._starts_of[7].update({10: None}),
-    "a class without extents": lambda e: e._starts_of.update({3: {}}),
-    "classes out of order": lambda e: e._lengths.reverse(),
+    "a start that nobody has": lambda e: e._length_at.update({70: 77}),
+    "an end that is somebody else's": lambda e: e._start_before.update({200: 40}),
+    "an extent in no list": lambda e: e._entries[10].remove(40),
+    "an extent that is counted elsewhere": lambda e: e._live.update({10: 1, 7: 2}),
+    "a list without extents": lambda e: e._entries.update({3: e._entries[10]}),
+    "lengths out of order": lambda e: e._lengths.reverse(),
     "neighbours apart": lambda e: e._insert(20, 3),
+    "mostly stale entries": lambda e: e._entries[10].extend(range(100)),
 }
 
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_check_finds(case: str) -> None:
-    extents = holding((10, 10), (40, 10), (60, 7))
+    extents = PageExtents.holding(300, [(10, 10), (40, 10), (60, 7), (100, 100)])
+    extents.check()
     BROKEN[case](extents)
     with pytest.raises(RuntimeError, match="Free pages are not what they should be: "):
         extents.check()
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_an_index_made_anew_is_right(case: str) -> None:
+    extents = PageExtents.holding(300, [(10, 10), (40, 10), (60, 7), (100, 100)])
+    BROKEN[case](extents)
+    extents.taken[:8] = extents.taken[308:] = b"\1" * 8
+    extents.index()
+    extents.check()
+
+
+def naive(free: NDArray[np.bool_]) -> list[PageRun]:
+    edges = np.flatnonzero(np.diff(free, prepend=False, append=False))
+    return [(int(a), int(b - a)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+@pytest.mark.parametrize("pages", [1, 7, 64, 300, 5000, 60_000])
+@pytest.mark.parametrize("seed", range(8))
+def test_many_runs_at_once_are_as_one_by_one(pages: int, seed: int) -> None:
+    """Broken up at random, as a checkerboard, or with long runs between: taken and given alike."""
+    order = np.random.default_rng(seed)
+    extents, free = PageExtents(pages), np.ones(pages, dtype=np.bool_)
+    for turn in range(24):
+        wish = int(order.integers(0, max(1, int(pages * order.choice([0.02, 0.3, 1]))) + 1))
+        if order.random() < 0.5:
+            runs = extents.take(wish)
+            if wish > np.count_nonzero(free):
+                assert runs is None
+                continue
+            assert runs is not None
+            lengths = sorted((length for _, length in naive(free)), reverse=True)
+            fewest_runs = int(np.searchsorted(np.cumsum(lengths), wish)) + 1 if wish else 0
+            assert len(runs) == fewest_runs
+            for start, length in runs:
+                assert free[start : start + length].all()
+                free[start : start + length] = False
+            assert sum(length for _, length in runs) == wish
+        else:
+            taken = ~free
+            taken[order.random(pages) < order.choice([0.05, 0.5, 0.95])] = False
+            if turn % 3 == 0:
+                taken[::2] = False
+            given = naive(taken)
+            if turn % 2:
+                for run in given:
+                    extents.give(*run)
+            elif given:
+                extents.give_many(*np.array(given, dtype=np.int64).T.copy())
+            free |= taken
+        extents.check()
+        assert extents.free_pages == np.count_nonzero(free)
+        if turn % 4 == 0:
+            assert extents.runs() == naive(free)
+            assert len(extents) == len(naive(free))
+            extents.check()
+
+
+@pytest.mark.parametrize("pages", [10_000, 1_000_000])
+@pytest.mark.parametrize("step", [2, 3, 40])
+def test_an_index_takes_less_than_16_bytes_a_free_page(pages: int, step: int) -> None:
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    extents = PageExtents(pages)
+    extents.take(pages)
+    for offset in (0, 1):  # the second time into a list that is long already
+        starts = np.arange(offset, pages - step, step)
+        extents.give_many(starts, np.ones(starts.size, dtype=np.int64))
+        extents.index()
+        held = tracemalloc.get_traced_memory()[0] - before
+        assert held < pages + 16 * extents.free_pages + 4096
+        if step > 2:
+            extents.check()
+    tracemalloc.stop()
 
 
 def test_lengths_in_use_stay_few() -> None:

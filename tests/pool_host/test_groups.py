@@ -11,8 +11,8 @@ import torch
 
 import pool_host.buffers as pools
 from pool_host import HostPoolGroup, PoolEntry
-from pool_host.deepseek_v4 import LogicalHostPool
 from pool_host.group import PoolTransfer
+from pool_host.logical import LogicalHostPool
 from tests.pool_host.device_pools import raw, same
 from tests.pool_host.families import (
     make_group,

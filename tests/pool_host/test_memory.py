@@ -7,6 +7,7 @@ import mmap
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,6 +155,26 @@ def test_shared_memory_is_the_same_to_whoever_maps_it() -> None:
     allocator.close()
     assert (allocator.fds, allocator.mms) == ([], [])
     assert first.fill_(7).sum() == 56
+
+
+def test_the_descriptors_of_what_is_dropped_are_closed() -> None:
+    def open_now() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("this system does not say which descriptors are open")
+    before = open_now()
+    for _ in range(20):
+        allocator = get_allocator_from_storage("shm")
+        tensor = allocator.allocate((16,), torch.uint8)
+        allocator.allocate((32,), torch.uint8)
+    del allocator
+    gc.collect()
+    assert tensor.fill_(7).sum() == 112, "its memory stays"
+    assert open_now() == before + 1, "its mapping has one of its own"
+    del tensor
+    gc.collect()
+    assert open_now() == before
 
 
 class FakeMooncake:

@@ -11,7 +11,7 @@ import torch
 import pool_host.buffers
 import pool_host.mamba
 from pool_host.buffers import BufferLayout
-from pool_host.deepseek_v4 import LogicalHostPool
+from pool_host.logical import LogicalHostPool
 from pool_host.mha import (
     AsymmetricMHATokenToKVPoolHost,
     MHATokenToKVPoolHost,

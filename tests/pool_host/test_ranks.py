@@ -16,7 +16,7 @@ TURNS = 400
 
 def calls(seed: int) -> list[list[int]]:
     """Give the slots that a fixed sequence of calls gets from a pool, and from owner lanes."""
-    from pool_host.deepseek_v4 import LogicalHostPool
+    from pool_host.logical import LogicalHostPool
     from pool_host.owner_lanes import OwnerLanePool
 
     order = random.Random(seed)  # noqa: S311

@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from pool_host.deepseek_v4 import LogicalHostPool
+from pool_host.logical import LogicalHostPool
 from pool_host.owner_lanes import OwnerLanePool
 
 PAGE = 16

@@ -23,7 +23,7 @@ Files = dict[str, bytes]
 EXISTING = (
     b"import json\n\nBASE = 3\n\n\ndef own(x):\n    return json.dumps(x)\n\n\nLAST = own(BASE)\n"
 )
-HEAD = 'format = 1\nformatters = "none"\n'
+HEAD = 'formatters = "none"\n'
 SETTINGS = settings(
     max_examples=examples(40),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -41,7 +41,8 @@ def tree_of(program: Program, form: int) -> Files:
 
 def moved(files: Mapping[str, bytes], plan: str) -> tuple[Files, Outcome]:
     tree = MemoryTree({path: Blob(data) for path, data in files.items()})
-    outcome = apply(parse_plan((HEAD + plan).encode(), "plan.toml"), tree)
+    head = HEAD if plan.startswith("format") else f"format = 1\n{HEAD}"
+    outcome = apply(parse_plan((head + plan).encode(), "plan.toml"), tree)
     after = dict(files)
     for path, change in outcome.changes.items():
         if change.after is None:
@@ -91,7 +92,7 @@ def moves(draw: Draw) -> tuple[Files, str]:
     plan += f'[[destination]]\nmodule = "pkg.core"\nsymbols = {names(chosen[:cut])}\n{anchor}'
     if chosen[cut:]:
         plan += f'[[destination]]\nmodule = "pkg.extra"\nsymbols = {names(chosen[cut:])}\n'
-    return files, plan
+    return files, str(draw(st.sampled_from(["", "format = 2\n"]))) + plan
 
 
 def _close(program: Program, chosen: list[str], closure: str) -> None:

@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 
 from verify.kernel import doctests
 from verify.kernel.effects import PATCHING, targeted
-from verify.kernel.held import Held
+from verify.kernel.grasps import Grasps
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.frames import asks
@@ -340,7 +340,7 @@ class Bodies:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._met: list[Value] = []  # what was resolved last leads to
-        self.held = Held(machine, self.met)
+        self.grasps = Grasps(machine, self.met)
         self._later: dict[str, Mapping[str, list[ast.stmt]]] = {}
 
     def met(self, made: Function | Class) -> list[Value]:

@@ -10,6 +10,7 @@ from verify.kernel.both import Both
 from verify.kernel.entries import became
 from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
+from verify.kernel.renames import Renames
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, EXPLAINED, OBSERVED, TEXT, Moved
@@ -26,6 +27,7 @@ def check(both: Both) -> None:
     for at in both.pairing.new:
         if not _header(both, both.target, at) and not _exports(both, both.target, at):
             _say(both, both.target, at, "is new")
+    _docstrings(both)
     _listed(both)
     _twice(both)
     _met(both)
@@ -58,10 +60,25 @@ def _listed(both: Both) -> None:
 
 
 def _header(both: Both, tree: Tree, at: At) -> bool:
-    """Tell whether a statement is the docstring of a module that came or went whole."""
+    """Tell whether a statement is the docstring of a module that came or went."""
     other = both.base if tree is both.target else both.target
     node = both.statement(tree, at).node
     return at[1] == 0 and is_docstring(node) and at[0] not in other.files
+
+
+def _docstrings(both: Both) -> None:
+    """A module that moved whole keeps its docstring, but for names in it that follow what moved.
+
+    It may get one or lose it, as any file may that is new or gone.
+    """
+    renames = Renames(both) if both.relocated else None
+    for old, new in both.relocated.items():
+        sides = (both.base, old), (both.target, new)
+        ours, theirs = (ast.get_docstring(t.source(p).tree, clean=False) for t, p in sides)
+        if ours is None or theirs is None or renames is None or renames.follow(ours, theirs):
+            continue
+        why = "this module moved whole, and its docstring is another"
+        both.found.say(TEXT, both.name(new), why, *(both.span(t, (p, 0)) for t, p in sides))
 
 
 def _exports(both: Both, tree: Tree, at: At) -> bool:

@@ -28,7 +28,7 @@ from verify.kernel.machine.values import (
 from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
 from verify.kernel.runs import Run
-from verify.kernel.source import DEFINITIONS, stored
+from verify.kernel.source import DEFINITIONS, last, stored
 from verify.kernel.verdict import BREAKS, TEXT
 from verify.kernel.words import words
 
@@ -40,6 +40,7 @@ class Copies:
         self.both = both
         self._by_path: dict[str, list[At]] = {}
         self._compared: set[str] | None = None
+        self._keys: set[str] | None = None
         self._seen: set[int] = set()
         for at in sorted(both.pairing.copies):
             self._by_path.setdefault(at[0], []).append(at)
@@ -76,8 +77,32 @@ class Copies:
                 )
                 for part in (node.left, *node.comparators)
                 if isinstance(part, (ast.Name, ast.Attribute))
-            }
+            } | self._by_id()
         return self._compared
+
+    def _by_id(self) -> set[str]:
+        """Give the names that the changed files ask for the `id` of."""
+        return {
+            last(node.args[0])
+            for tree in (self.both.base, self.both.target)
+            for source in self.both.sources(tree)
+            for node in walk(source.tree if "id(" in source.text else ast.Module([], []))
+            if isinstance(node, ast.Call) and last(node.func) == "id" and node.args
+        }
+
+    def _values(self) -> set[str]:
+        """Give the names that the changed files compare, or have as keys."""
+        if self._keys is None:
+            self._keys = {
+                part.attr if isinstance(part, ast.Attribute) else part.id
+                for tree in (self.both.base, self.both.target)
+                for source in self.both.sources(tree)
+                for node in walk(source.tree)
+                for value in _looked_up(node)
+                for part in walk(value)
+                if isinstance(part, (ast.Name, ast.Attribute))
+            }
+        return self._keys
 
     def _named(self, at: At, name: str) -> str:
         """Spell a copy as somebody imports it."""
@@ -98,11 +123,28 @@ class Copies:
                 why = "code asks by `is` whether a value is this one, and now there are two"
                 self.both.found.say(BREAKS, self._named(at, name), why, place)
             parts = [part for part in leaves(value) if part is not UNBOUND] if value else []
+            if any(isinstance(part, Product) and part.maker in _ALONE for part in parts):
+                if name in self._values():
+                    why = "code compares it, or looks it up, and now there are two"
+                    self.both.found.say(BREAKS, self._named(at, name), why, place)
             if not all(map(constant, parts)):
                 why = (
                     "there are two such objects now, and what changes one is not seen in the other"
                 )
                 self.both.found.say(BREAKS, self._named(at, name), why, place)
+
+
+def _looked_up(node: ast.AST) -> list[ast.AST]:
+    """List what a node compares, or has as keys."""
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.Dict):
+        return [name for name in node.keys if name is not None]
+    if isinstance(node, ast.Set):
+        return [*node.elts]
+    if isinstance(node, ast.Call) and last(node.func) in ("id", "isinstance", "get", "hash"):
+        return [*node.args]
+    return []
 
 
 def constant(value: Value) -> bool:
@@ -112,7 +154,7 @@ def constant(value: Value) -> bool:
     if isinstance(value, Collection):
         return value.kind == "tuple" and all(map(constant, value.items))
     if isinstance(value, Product):
-        return value.immutable and not value.attributes
+        return value.immutable and not value.attributes and value.maker not in _CLASSES
     if isinstance(value, Instance):
         return _is_logger(value.of)
     if isinstance(value, Unknown):
@@ -135,6 +177,13 @@ def _is_logger(of: Class) -> bool:
     return any(name in _LOGGERS for name in outer) or any(map(_is_logger, inner))
 
 
+# What makes a class: whoever asks for its instances knows one of two.
+_CLASSES = words("collections.namedtuple typing.NamedTuple typing.TypedDict")
+# What makes something that is equal to nothing but itself.
+_ALONE = words(
+    """typing.TypeVar typing.ParamSpec typing.TypeVarTuple typing.NewType typing_extensions.TypeVar
+    typing_extensions.ParamSpec typing_extensions.TypeVarTuple typing_extensions.NewType"""
+)
 _LOGGERS = ("logging.Logger", "logging.LoggerAdapter")
 
 # Built-in functions that give a value which nobody can change, if they are given none.

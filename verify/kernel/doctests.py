@@ -9,9 +9,10 @@ from functools import lru_cache
 
 from verify.kernel.both import Both
 from verify.kernel.nodes import walk
+from verify.kernel.settings import collection
 from verify.kernel.source import DEFINITIONS, stored
 from verify.kernel.tree import Tree
-from verify.kernel.verdict import BREAKS
+from verify.kernel.verdict import BREAKS, OPEN
 
 _RUN = re.compile(
     rb"doctest[-_](?:modules|glob|files)|testmod|testfile|DocTestSuite|DocFileSuite|-m doctest"
@@ -98,11 +99,31 @@ def check(both: Both) -> None:
         for base, target in both.pairing.moved()
         if _tested(both.statement(both.base, base).node)
     ]
+    settings = collection(both.base)
+    for base, target in leaving if settings.doctests else ():
+        if _around(both.base, base[0]) != _around(both.target, target[0]):
+            why = "other fixtures are around its doctests"
+            both.found.say(OPEN, both.name(target[0]), why, both.place(both.target, target))
+        if settings.enters(base[0]) and not settings.enters(target[0]):
+            why = "pytest no longer comes to its doctests"
+            both.found.say(BREAKS, both.name(target[0]), why, both.place(both.target, target))
     if not leaving or not any(_RUNNERS.search(both.base.text(p)) for p in both.base.python()):
         return
     for base, target in leaving:
         why = "its doctests are no longer among those of its module, which somebody runs"
         both.found.say(BREAKS, both.name(base[0]), why, both.place(both.target, target))
+
+
+def _around(tree: Tree, path: str) -> set[str]:
+    """List the `conftest.py` above a file that give examples names, or fixtures by themselves."""
+    found = set()
+    while path:
+        path = path.rpartition("/")[0]
+        where = f"{path}/conftest.py" if path else "conftest.py"
+        data = tree.files.get(where, b"")
+        if b"doctest_namespace" in data or b"autouse" in data:
+            found.add(where)
+    return found
 
 
 def _tested(node: ast.AST) -> bool:

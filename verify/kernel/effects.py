@@ -90,6 +90,9 @@ MARKS = ("pytest.mark.",)  # each attribute is a maker of marks
 # They give back what they are given, with a mark that its owner reads off the module: of a plugin.
 HOOKS = frozenset({"pytest.hookimpl", "pytest.hookspec"})
 
+# Wrappers that look for the arguments of a call among those of calls before.
+CACHES = words("functools.lru_cache functools.cache")
+
 # Outside decorators that give a callable which runs what it was given.
 WRAPPERS = _table(
     {
@@ -177,6 +180,12 @@ CONSTANTS = words(
     string.whitespace string.printable math.pi math.e math.inf math.nan math.tau"""
 )
 
+# Calls that give what the names of a module are annotated with.
+EVALUATING = words(
+    """typing.get_type_hints typing_extensions.get_type_hints inspect.get_annotations
+    annotationlib.get_annotations"""
+)
+
 # Classes that can be a base without anything happening.
 BASES = _table(
     {
@@ -195,6 +204,11 @@ BASES = _table(
             io.StringIO io.BytesIO io.RawIOBase torch.nn.Module torch.autograd.Function
             torch.nn.Parameter numpy.ndarray""",
     }
+)
+# Of these, the ones whose metaclass calls methods of the new class for each of its members.
+ENUMS = words(
+    """enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum enum.ReprEnum
+    django.db.models.TextChoices django.db.models.IntegerChoices"""
 )
 # Metaclasses that do nothing to others.
 METACLASSES = _table(

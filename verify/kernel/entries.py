@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ class Entry:
     target_name: str
     script: bool = False
     by_name: bool = False
+    guessed: bool = False  # whether nothing but what it does says that it is a script
 
     def __str__(self) -> str:
         return self.path if self.script else self.name
@@ -56,6 +58,8 @@ def entries(base: Tree, target: Tree, reached: Iterable[str]) -> list[Entry]:
         if is_script(base, path):
             named = _by_name(base, target, path, twin)
             found.append(Entry(path, twin, "__main__", "__main__", script=True, by_name=named))
+        elif not users[path] and _acts_alone(base, path):
+            found.append(Entry(path, twin, "__main__", "__main__", script=True, guessed=True))
     return found
 
 
@@ -84,6 +88,20 @@ def _by_name(base: Tree, target: Tree, path: str, twin: str) -> bool:
         for other, data in tree.files.items()
         if other not in (path, twin)
     )
+
+
+def _acts_alone(tree: Tree, path: str) -> bool:
+    """Tell whether a file in no package does something by itself, so that it may be a script."""
+    folder, _, name = path.rpartition("/")
+    if not folder or f"{folder}/__init__.py" in tree.files:
+        return False
+    if name in ("conftest.py", "conf.py", "setup.py") or name.startswith("test_"):
+        return False
+    try:
+        body = tree.source(path).tree.body
+    except OpaqueError:
+        return False
+    return any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,11 +94,26 @@ def _new(both: Both, path: str) -> None:
             both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
     if name == "__init__.py":
         folder, _, name = folder.rpartition("/")
+    _hides(both, path)
     word = name.removesuffix(".py")
     root = both.target.root(path) == folder
     if root and word in {*STANDARD, "sitecustomize", "usercustomize"}:
         why = f"it hides Python's own module `{word}` from what is run beside it"
         both.found.say(BREAKS, word, why, Place(path, 1))
+
+
+def _hides(both: Both, path: str) -> None:
+    """Look for a module of the same name elsewhere, in a package that looks there, too."""
+    stem = path.removesuffix("/__init__.py").removesuffix(".py")
+    folder, _, name = stem.rpartition("/")
+    above = both.target.files.get(f"{folder}/__init__.py", b"")
+    if not folder or b"__path__" not in above:
+        return
+    tail = f"/{folder.rpartition('/')[2]}/{name}"
+    for other in sorted(both.base.files):
+        if f"/{other}".endswith((f"{tail}.py", f"{tail}/__init__.py")) and other != path:
+            why = f"its package looks in other folders, too, and this may hide {other}"
+            both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
 
 
 def _settings(both: Both, path: str) -> None:

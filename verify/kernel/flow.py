@@ -39,10 +39,11 @@ class Flow:
 
     def __init__(self, source: Source) -> None:
         self.calls: list[tuple[ast.Call, Within]] = []
+        self.scopes: list[Within] = []
         self._functions: dict[str, list[tuple[Functions, Within]]] = defaultdict(list)
         self._returned: dict[str, list[Part]] = defaultdict(list)
         self._attributes: dict[str, list[Part]] = defaultdict(list)
-        top = Within(None, None)
+        self.top = top = Within(None, None)
         todo: list[Part] = [(node, top) for node in source.tree.body]
         while todo:
             node, within = todo.pop()
@@ -56,6 +57,7 @@ class Flow:
         if isinstance(node, Functions):
             inner = Within(node, within, takes=frozenset(a.arg for a in parameters(node)))
             self._functions[node.name].append((node, inner))
+            self.scopes.append(inner)
             for arg, value in _defaults(node):
                 inner.given[arg].append((value, within))
             return inner

@@ -1,257 +1,155 @@
-"""Which modules of the tree a body gets hold of as values, itself or through what it names.
-
-Every chain of names in a body is resolved where it stands. What is left is a module that is handed
-on, kept or asked for by a text: there only a run of the body tells what is read of it. No run is
-needed where no module can be got hold of, or none but those that are the same on both sides.
-"""
+"""Modules that are used as values: handed on, held, returned, or got by their name."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache
+import re
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator
 
-from verify.kernel.machine import Machine
-from verify.kernel.machine.frames import FRAMES, SOURCES, asks
-from verify.kernel.machine.scopes import parameters
-from verify.kernel.machine.values import (
-    MOST_PARTS,
-    UNBOUND,
-    Choice,
-    Class,
-    Collection,
-    Constant,
-    Function,
-    Instance,
-    Module,
-    ModuleValue,
-    Outside,
-    Product,
-    Unknown,
-    Value,
-    key,
-    leaves,
-)
-from verify.kernel.nodes import walk
+from verify.kernel.both import Both
+from verify.kernel.computed import Pattern
+from verify.kernel.effects import PATCHING
+from verify.kernel.flow import Within
+from verify.kernel.needs import every, file_of
+from verify.kernel.nodes import children
+from verify.kernel.source import IMPORTS, OpaqueError, last
+from verify.kernel.spelled import Parts, Spelled, chain
+from verify.kernel.tree import Tree
 from verify.kernel.words import words
 
-Modules = frozenset[Module]
-
-MOST_HELD = 50  # of a collection that is looked through for modules
-MOST_DEPTH = 4  # of collections in it
-_COMPUTED = ("builtins.property", "functools.cached_property")
-# Names by which a function may give a module that it does not name.
-_GIVING = words("""import_module __import__ globals exec eval reload resolve_name import_string""")
-# The same, as they are called in the standard library, with those that ask a module where it
-# stands; and modules that hold them, as values.
-_GIVERS = SOURCES | FRAMES
-_GIVERS |= words("sys.modules pydoc.locate sys importlib builtins inspect pydoc pkgutil")
-# Names by which a function may write to a module that it is handed.
-_WRITING = words(
-    """setattr delattr __setattr__ __delattr__ __dict__ vars patch monkeypatch multiple mocker"""
+_ALL = re.compile(r"\bsys\.modules\s*\.\s*(?:values|items|copy)\b|\blist\(\s*sys\.modules")
+# What gives a module for its name.
+_GIVING = words(
+    """importlib.import_module importlib.__import__ pkgutil.resolve_name pydoc.locate
+    importlib.reload pytest.importorskip sys.modules.get"""
 )
-
-
-@lru_cache(maxsize=1 << 15)
-def gives(node: ast.AST) -> bool:
-    """Tell whether a body may get a module by a lookup."""
-    return any(
-        getattr(inner, "id", "") in _GIVING or getattr(inner, "attr", "") in _GIVING
-        for inner in walk(node)
-    )
-
-
-@lru_cache(maxsize=1 << 15)
-def writes(node: ast.AST) -> bool:
-    """Tell whether a body may set an attribute of something else than the object it belongs to."""
-    first = next(iter(parameters(node)), None)
-    for inner in walk(node):
-        if getattr(inner, "id", "") in _WRITING or getattr(inner, "attr", "") in _WRITING:
-            return True
-        if isinstance(inner, ast.Attribute) and not isinstance(inner.ctx, ast.Load):
-            own = isinstance(inner.value, ast.Name) and first is not None
-            if not own or getattr(inner.value, "id", "") != first.arg:  # type: ignore[union-attr]
-                return True
-    return False
-
-
-@dataclass(slots=True)
-class _Direct:
-    """What one body gets hold of itself."""
-
-    modules: set[Module] = field(default_factory=set)
-    functions: list[Function] = field(default_factory=list)
-    any: bool = False  # whichever it asks for
-    writes: bool = False  # whether it may write to one
-
-    def add(self, value: Value, depth: int = 0) -> None:
-        """Take in what a reference leads to."""
-        inner: Iterable[Value] = ()
-        if isinstance(value, Function):
-            self.functions.append(value)
-        elif isinstance(value, ModuleValue):
-            self.modules.add(value.module)
-        elif isinstance(value, Outside):
-            self.any |= value.name in _GIVERS
-            self.writes |= value.name.rpartition(".")[2] in _WRITING
-        elif isinstance(value, Class):
-            inner = [v for v in value.attributes.values() if isinstance(v, ModuleValue)]
-        elif depth >= MOST_DEPTH:
-            self.any = not isinstance(value, (Constant, Unknown))
-        elif isinstance(value, Collection):
-            inner = [*value.items, *value.names]
-        elif isinstance(value, Instance):
-            inner = [*value.attributes.values()]
-        elif isinstance(value, Choice):
-            inner = leaves(value)
-        elif isinstance(value, Product) and not _names_modules(value.arguments):
-            inner = [*value.attributes.values(), *([value.wraps] if value.wraps else ())]
-        elif not (value is UNBOUND or isinstance(value, (Constant, Unknown))):
-            self.any = True
-        inner = [*inner]
-        self.any |= len(inner) > MOST_HELD
-        for one in inner if not self.any else ():
-            self.add(one, depth + 1)
+_LASTS = words("import_module __import__ importorskip resolve_name locate")
+# Calls that do not give back what they are handed, nor keep it.
+_ASKING = words(
+    """print isinstance issubclass type id repr str hasattr getattr setattr delattr vars dir help
+    callable hash bool format reload getsource getfile getmembers signature getdoc getmodule
+    iter_modules walk_packages"""
+)
 
 
 class Held:
-    """What the bodies of one side get hold of. Functions that name each other hold the same."""
+    """Finds such modules in the files of one side."""
 
-    def __init__(
-        self, machine: Machine, met: Callable[[Function | Class], Iterable[Value]]
-    ) -> None:
-        self.machine = machine
-        self._met = met  # what the references in a body lead to
-        self._known: dict[Function | Class, tuple[Modules | None, bool]] = {}
-        self._order: dict[Function | Class, int] = {}
-        self._open: list[Function | Class] = []
-        self._own: dict[Function | Class, _Direct] = {}  # of those that are open
+    def __init__(self, both: Both, tree: Tree, *, kept: bool = False) -> None:
+        self.tree = tree
+        self._kept = kept  # whether what an outside call is handed may come back from it
+        self._spelled = Spelled(both)
+        self._inner: dict[str, dict[str, set[str]]] = {}
 
-    def by(self, made: Function | Class, owner: Class | None) -> Modules | None:
-        """Give the modules that a body may get hold of, those of its object among them.
-
-        Gives nothing where it may be any module, where one may be written to, and where the body
-        asks where something stands.
-        """
-        bodies: list[Function | Class] = [made]
-        modules: set[Module] = set()
-        writing = False
-        if owner is not None:
-            held = owner.attributes.values()
-            modules |= {value.module for value in held if isinstance(value, ModuleValue)}
-            start = self.machine.in_class(owner, "__init__")
-            given = [v.wraps for v in held if isinstance(v, Product) and v.maker in _COMPUTED]
-            bodies += [one for one in (start, *given) if isinstance(one, Function)]
-        for body in bodies:
-            if body not in self._known:
-                self._visit(body)
-            found, writes_one = self._known[body]
-            if found is None:
-                return None
-            modules |= found
-            writing |= writes_one
-        return None if modules and writing else frozenset(modules)
-
-    def _visit(self, made: Function | Class) -> int:
-        """Follow what a body names; those that name each other are known when the first is."""
-        number = lowest = self._order[made] = len(self._order)
-        self._open.append(made)
-        direct = _Direct(any=gives(made.node) or bool(asks(made.node)), writes=writes(made.node))
-        for value in self._met(made):
-            direct.add(value)
-        for function in dict.fromkeys(direct.functions):
-            if function in self._known:
-                self._take(direct, function)
-            elif function in self._order:
-                lowest = min(lowest, self._order[function])
-            else:
-                lowest = min(lowest, self._visit(function))
-                if function in self._known:
-                    self._take(direct, function)
-        self._own[made] = direct
-        if lowest == number:
-            self._close(made)
-        return lowest
-
-    def _take(self, direct: _Direct, function: Function) -> None:
-        found, writing = self._known[function]
-        direct.writes |= writing
-        if found is None:
-            direct.any = True
-        else:
-            direct.modules |= found
-
-    def _close(self, made: Function | Class) -> None:
-        """Note what a circle of bodies holds together."""
-        at = self._open.index(made)
-        circle, self._open[at:] = self._open[at:], []
-        parts = [self._own.pop(one) for one in circle]
-        any_ = any(part.any for part in parts)
-        modules = frozenset(module for part in parts for module in part.modules)
-        known = None if any_ else modules, any(part.writes for part in parts)
-        self._known.update(dict.fromkeys(circle, known))
-
-
-def _names_modules(arguments: object) -> bool:
-    """Tell whether a module was among the arguments of a call, or may have been."""
-    todo = [arguments]
-    for seen, part in enumerate(todo):
-        if not isinstance(part, tuple):
-            continue
-        if part[:1] in (("module",), ("deep",), ("many",)) or seen > MOST_PARTS:
-            return True
-        todo.extend(part)
-    return False
-
-
-class Alike:
-    """Which modules are the same on both sides, with all that can be reached through them."""
-
-    def __init__(self, base: Machine, target: Machine) -> None:
-        self.base, self.target = base, target
-        self._alike: dict[tuple[Module, Module], bool] = {}
-
-    def all(self, ours: Modules, theirs: Modules) -> bool:
-        """Tell whether these are the same modules, each with the same names."""
-        one, two = ({_name(module): module for module in side} for side in (ours, theirs))
-        return one.keys() == two.keys() and all(self._deep(one[n], two[n]) for n in one)
-
-    def _deep(self, one: Module, two: Module) -> bool:
-        if self.base.changed or self.target.changed:
-            return False  # somebody wrote to modules that had loaded
-        todo = [(one, two)]
-        seen: dict[tuple[Module, Module], bool] = {}
-        for pair in todo:
-            if pair in seen or pair in self._alike:
-                if not self._alike.get(pair, True):
-                    return False
+    def modules(self, wanted: Collection[str], paths: Iterable[str]) -> set[str]:
+        """Name those of some modules that are values anywhere in some files."""
+        found: set[str] = set()
+        if not wanted:
+            return found
+        lasts = re.compile("|".join(re.escape(m.rpartition(".")[2]) for m in sorted(wanted)))
+        for path in paths:
+            if path not in self.tree.files:
                 continue
-            inner = self._shallow(*pair)
-            if inner is None:
-                self._alike[pair] = self._alike[one, two] = False
-                return False
-            seen[pair] = True
-            todo += inner
-        self._alike.update(seen)
-        return True
-
-    def _shallow(self, one: Module, two: Module) -> list[tuple[Module, Module]] | None:
-        """Give the modules below two that have the same names and values, or nothing if not."""
-        same = one.kind == two.kind and one.names.keys() == two.names.keys()
-        if not same or "__getattr__" in one.names:
-            return None
-        if self.base.tree.inside(one.folders) != self.target.tree.inside(two.folders):
-            return None  # somebody may load what the other side does not have
-        found = []
-        for name, value in one.names.items():
-            other = two.names[name]
-            if key(value) != key(other):
-                return None
-            if isinstance(value, ModuleValue) and isinstance(other, ModuleValue):
-                found.append((value.module, other.module))
+            text = self.tree.text(path)
+            if _ALL.search(text):
+                found |= set(wanted)
+            named = lasts.search(text) or (self._kept and "ModuleType" in text)
+            if named and path.endswith(".py"):
+                found |= set(self._values(path)).intersection(wanted)
         return found
 
+    def leads(self, path: str, parts: Parts) -> Hashable | None:
+        """Give what a chain of names is in a file, by imports of its functions, too."""
+        return self._spelled.leads(self.tree, path, parts)
 
-def _name(module: Module) -> str:
-    return module.same or module.name
+    def brought(self, path: str, parts: Parts) -> set[str]:
+        """Give the modules that a chain of names is by what functions of a file import."""
+        found = set()
+        for name in self._imports(path).get(parts[0], ()):
+            module = ".".join((name, *parts[1:]))
+            if file_of(self.tree, module):
+                found.add(module)
+        return found
+
+    def taken(self, path: str, parts: Parts) -> list[Hashable | None]:
+        """Give all that a chain of names may be by the imports of a file, nothing if by none."""
+        return [
+            self._spelled.of_module(self.tree, name.partition(".")[0], (*rest, *parts[1:]))
+            for name in sorted(self._imports(path).get(parts[0], ()))
+            for rest in [tuple(name.split(".")[1:])]
+        ]
+
+    def _imports(self, path: str) -> dict[str, set[str]]:
+        if path not in self._inner:
+            found: dict[str, set[str]] = defaultdict(set)
+            for row in every(self.tree, self.tree.source(path)):
+                top = row.member is None and row.module.partition(".")[0] == row.name
+                module = row.name if top else row.module
+                found[row.name].add(f"{module}.{row.member}" if row.member else module)
+            self._inner[path] = found
+        return self._inner[path]
+
+    def _values(self, path: str) -> Iterator[str]:
+        try:
+            tree = self.tree.source(path).tree
+        except OpaqueError:
+            return
+        todo: list[ast.AST] = [tree]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, IMPORTS):
+                continue
+            parts = chain(node)
+            if parts:
+                yield from self._of(path, parts)
+                continue
+            if isinstance(node, ast.ClassDef) and self._kept:
+                if any(last(base) == "ModuleType" for base in node.bases):
+                    yield self.tree.name(path)  # it may be the class of its own module
+            if isinstance(node, ast.Call):
+                yield from self._got(path, node)
+                if self._outer(path, node):
+                    todo += [child for child in node.args if not chain(child)]
+                    todo += node.keywords
+                    continue
+            if isinstance(node, ast.Subscript) and chain(node.value)[-2:] == ("sys", "modules"):
+                yield from _text(node.slice)
+            todo.extend(children(node))
+
+    def _of(self, path: str, parts: Parts) -> Iterator[str]:
+        found = self.leads(path, parts)
+        if isinstance(found, tuple) and found[0] == "module":
+            yield str(found[1])
+        if self._kept:
+            yield from self.brought(path, parts)
+
+    def _got(self, path: str, call: ast.Call) -> Iterator[str]:
+        """Give the module that a call imports by its name, as far as that is a text."""
+        if not (self._kept and call.args):
+            return
+        found = self.leads(path, chain(call.func)) if chain(call.func) else None
+        named = found[1] if isinstance(found, tuple) and found[0] == "outside" else ""
+        if named in _GIVING or last(call.func) in _LASTS:
+            pattern = Pattern(self.tree, path)
+            wanted = pattern.of(call.args[0], Within(None, None))
+            text = call.args[0].value if isinstance(call.args[0], ast.Constant) else ""
+            if str(text).startswith(".") and len(call.args) > 1:
+                package = pattern.text(call.args[1], Within(None, None))
+                wanted = f"{package}.{str(text).lstrip('.')}"
+            yield wanted.replace(":", ".")
+
+    def _outer(self, path: str, node: ast.Call) -> bool:
+        """Tell whether a call keeps what it is handed to itself, or is known to replace a name."""
+        parts = chain(node.func)
+        if not parts or parts[-1] in PATCHING:
+            return bool(parts)
+        if self._kept:
+            return parts[-1] in _ASKING
+        found = self.leads(path, parts)
+        return isinstance(found, tuple) and found[0] in ("outside", "builtin")
+
+
+def _text(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value

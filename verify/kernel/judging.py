@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 
-from verify.kernel import computed, doctests, effects, strings, subclasses, tests
+from verify.kernel import computed, doctests, effects, shown, strings, subclasses, tests
 from verify.kernel.bodies import (
     Bodies,
     Probe,
@@ -23,7 +23,10 @@ from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
 from verify.kernel.entries import Arrival, Entry, arrivals, entries, name_of
 from verify.kernel.explain import Edits
-from verify.kernel.held import Alike
+from verify.kernel.getters import Getters
+from verify.kernel.grasps import Alike
+from verify.kernel.heard import Heard
+from verify.kernel.held import Held
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
@@ -102,7 +105,11 @@ class Judge:
         doctests.check(self.both)
         strings.check(self.both)
         computed.check(self.both, self.runs.near)
-        computed.evaluated(self.both, strings.lost(self.both))
+        lost = strings.lost(self.both)
+        computed.evaluated(self.both, lost)
+        computed.replaced(self.both)
+        computed.sought(self.both)
+        self._values(lost)
         for tree in (self.both.base, self.both.target):
             machine = self.runs.machine(tree)
             self.writes.note(machine)
@@ -117,9 +124,21 @@ class Judge:
         self.edits.report()
         self.standing.report()
         self.worlds.report()
+        Heard(self.both).report()
+        shown.check(self.both, self.runs.near)
+
+    def _values(self, lost: Mapping[str, set[str]]) -> None:
+        """Look for modules that are values, and for reads of what they lost."""
+        held = Held(self.both, self.both.target, kept=True)
+        values = held.modules(lost, sorted(self.runs.near))
+        self.lookups.handed |= values
+        Getters(self.both, lost, held).report(values)
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
+        if entry.guessed and one.ended != DONE:
+            self.runs.end(two, one)
+            return
         if entry.by_name:
             why = "they are run by `python -m`, or where their packages are installed"
             self.both.found.say(ASSUMED, "scripts", why, Place(entry.target, 1))
@@ -311,7 +330,7 @@ class Judge:
         if reaches(a.node) or sets(a.node):
             return True
         (ours, _, above), (theirs, _, of) = one, two
-        held, now = ours.held.by(a, above), theirs.held.by(b, of)
+        held, now = ours.grasps.by(a, above), theirs.grasps.by(b, of)
         if held is None or now is None or not self._alike.all(held, now):
             return True
         for side, made, modules in ((BASE, a, held), (TARGET, b, now)):

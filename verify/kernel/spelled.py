@@ -76,6 +76,10 @@ class Spelled:
             return self._member(tree, parts[0], parts[1:], steps)
         return self._member(tree, module, parts[1:], steps)
 
+    def of_module(self, tree: Tree, module: str, parts: Parts) -> Hashable | None:
+        """Give what a chain of names is in a module, or None where that cannot be told."""
+        return self._member(tree, module, parts, 0)
+
     def _member(self, tree: Tree, module: str, parts: Parts, steps: int) -> Hashable | None:
         """Give what a chain of names is in a module."""
         while parts and file_of(tree, f"{module}.{parts[0]}"):

@@ -34,8 +34,9 @@ _RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".y
 _WORDS = re.compile(rb"\w+")
 _NAMES_ALONE = re.compile(r"[\w.:=\s\[\],-]+")
 _CHECKERS = re.compile(r"mypy|ruff|pyright|coverage|isort|pylint|flake8|importlinter")
-_DATA = (".json", ".yaml", ".yml")
-_TEXTS = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".ipynb", ".pyi", ".html")
+_JSON = (".json", ".yaml", ".yml")
+_DATA = (*_JSON, ".csv", ".tsv", ".xml", ".toml", ".ini", ".cfg", ".conf", ".env", ".properties")
+_TEXTS = (*_DATA, ".md", ".rst", ".txt", ".sh", ".ipynb", ".pyi", ".html")
 
 
 def lost(both: Both) -> dict[str, set[str]]:
@@ -123,7 +124,9 @@ class _Texts:
                 settings = is_settings(path) and not _CHECKERS.search(section)
                 started = re.search(rf"{re.escape(module)}\s*:\s*{name}\b", line)
                 run = path.endswith(_RUN) and ("python" in line or started)
-                kind = BREAKS if settings or run else OPEN if path.endswith(_DATA) else OBSERVED
+                read = path.endswith(_DATA) and not is_settings(path)
+                data = read and not _CHECKERS.search(section)
+                kind = BREAKS if settings or run else OPEN if data else OBSERVED
                 why = f"this names {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, number))
             for module, name in _imports(line, self.gone):
@@ -169,6 +172,8 @@ class _Texts:
                 if node in prose and " " in node.value.strip():
                     kind = OBSERVED
                 self._constant(path, node, node.value, kind)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, bytes):
+                self._pickled(path, node.lineno, node.value)
         self.tables.file(path, source.tree)
 
     def _foreign(self, path: str, source: Source) -> None:
@@ -193,6 +198,15 @@ class _Texts:
                 why = f"a text names {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, node.lineno))
 
+    def _pickled(self, path: str, line: int, data: bytes) -> None:
+        """Look at bytes, which may be a pickle that names a class and its module."""
+        for module, names in self.gone.items() if len(data) < MOST_CODE else ():
+            for name in sorted(names) if raw(module) in data else ():
+                if re.search(rb"(?<![\w.])c?" + raw(re.escape(module)) + rb"[^\w.]", data):
+                    if re.search(rb"(?<!\w)" + raw(re.escape(name)) + rb"(?!\w)", data):
+                        why = f"bytes name {name}, which is no longer there"
+                        self._say(OPEN, module, name, why, Place(path, line))
+
     def _examples(self, path: str, line: int, text: str, kind: str) -> None:
         """Look at the examples of a docstring or a text."""
         for module, name in doctests.named(doctests.parsed(text), self.gone):
@@ -208,6 +222,11 @@ class _Texts:
         for module, name in doctests.named(code, self.gone):
             why = f"a text with code takes {name} from where it no longer is"
             self._say(OPEN, module, name, why, Place(path, line))
+        for node in walk(code):
+            if isinstance(node, ast.ImportFrom) and node.module in self.gone:
+                if any(alias.name == "*" for alias in node.names):
+                    why = "a text with code takes all that is there, which is no longer all"
+                    self.both.found.say(OPEN, node.module, why, Place(path, line))
 
     @cached_property
     def _runs(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Container, Iterable, Iterator
 
 from verify.kernel.both import Both
@@ -22,6 +23,8 @@ _LOADS = tuple(
     )
 )
 MOST_TEXT = 1 << 10  # characters of a name
+_PLAIN, _SPACE = re.compile(r"[\w.:]*"), re.compile(r"\s")
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
 class Tables:
@@ -65,6 +68,7 @@ class Tables:
             self.both.found.say(OPEN, f"{module}.{name}", why, Place(path, line))
 
     def _said(self, texts: set[str]) -> Iterator[tuple[str, str]]:
+        texts = {part for text in texts for part in _parts(text)}
         for name in sorted(texts & self.names.keys()):
             for module in sorted(self.names[name]):
                 if any(_may_be(text, module) for text in texts if text != name):
@@ -106,6 +110,13 @@ def alone(tree: ast.Module, module: str, names: Container[str]) -> bool:
         for node in statements
         for texts, _ in _units(node)
     )
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Give a text, and the names in one that says several: `shop.orders->Money`."""
+    yield text
+    if not _PLAIN.fullmatch(text) and not _SPACE.search(text):
+        yield from _NAME.findall(text)
 
 
 def _may_be(text: str, module: str) -> bool:

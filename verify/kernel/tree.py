@@ -127,6 +127,11 @@ class Tree:
         return versions.defers(versions.required(self.files))
 
     @cached_property
+    def counts_calls(self) -> bool:
+        """Tell whether somebody asks a cache how often it was used."""
+        return any(b"cache_info" in d for p, d in self.files.items() if p.endswith(".py"))
+
+    @cached_property
     def roots(self) -> frozenset[str]:
         """Give the folders above all topmost packages and lone modules."""
         return frozenset(self.root(path) for path in self.files if path.endswith(".py"))

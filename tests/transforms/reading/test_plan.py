@@ -395,9 +395,9 @@ TOP = {
     "an empty plan lacks its format": ("", 1, "`format`: expected a whole number, found nothing"),
     "a misspelled format has its nearest": ("fromat = 1\n", 1, "`fromat` is not a key"),
     "a later format is not read as this one": (
-        "format = 2\nnew_key = 1\n",
+        "format = 3\nnew_key = 1\n",
         1,
-        "`format`: this Repot reads plans of format 1",
+        "`format`: this Repot reads plans of format 1 and 2",
     ),
     "a format as text": (
         'title = "x"\nformat = "1"\n',
@@ -718,6 +718,7 @@ def random_plans(draw: st.DrawFn) -> Plan:
                 )
             )
         ),
+        format=draw(st.sampled_from([1, 2])),
         formatters=draw(st.sampled_from(["repository", "none"])),
         roots=draw(st.sampled_from([(), ("",), ("src", "lib/x")])),
         leave=draw(st.sampled_from([(), ("a/*.py",)])),

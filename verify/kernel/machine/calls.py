@@ -7,12 +7,14 @@ import builtins
 import re
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
+from contextlib import suppress
 from functools import partial
 from types import FunctionType
 
 from verify.kernel import effects
+from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.frames import asks
-from verify.kernel.machine.imports import Sites
+from verify.kernel.machine.imports import ANNOTATIONS, Sites
 from verify.kernel.machine.objects import Objects, identity, is_plain
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
@@ -109,7 +111,7 @@ class Calls(Objects):
             "functools.partial": self._partial,
             **{name: partial(self._getter, name) for name in _GETTERS},
             "sys.modules.get": self._sys_modules,
-            "sys.path.insert": self._sys_path,
+            "sys.path.insert": partial(self._sys_path, first=True),
             "sys.path.append": self._sys_path,
             "sys.path.extend": self._sys_path,
             "site.addsitedir": self._sys_path,
@@ -188,6 +190,11 @@ class Calls(Objects):
         if self.hooked(of):
             return self.act("call", key(of), given, named)
         made = Instance(self.make(), of, self.space())
+        missing = self.in_class(of, "_missing_")
+        if isinstance(missing, Product) and missing.wraps is not None:
+            missing = missing.wraps
+        if isinstance(missing, Function) and not only_makes_values(missing.node):
+            return self.act("call", key(of), given, named)
         if self.in_class(of, "__new__") is not None:
             self.act("new", key(of), given, named)
         start = self.in_class(of, "__init__")
@@ -262,12 +269,22 @@ class Calls(Objects):
             if found is not None:
                 return found
         if maker in effects.WRAPPERS and function.wraps is not None:
+            if maker in effects.CACHES:
+                self._cached(function, given, named)
             return self.call(function.wraps, given, named)
+        if maker in effects.PURE:
+            self.operate(maker, *given)
         if maker == "collections.namedtuple" or maker in effects.PURE:
             return Product(
                 f"{maker}.()", (function.arguments, told(given, named)), self.make(), self.space()
             )
         return self.act("call", key(function), given, named)
+
+    def _cached(self, function: Product, given: list[Value], named: Named) -> None:
+        """Look for the arguments of a call in a cache, which somebody may count."""
+        self.hashed(*given, *named.values())
+        if not self.probing and self.tree.counts_calls:
+            self.event("call", key(function), told(given, named))
 
     def _getter(self, maker: str, given: list[Value], named: Named) -> Value | None:
         held = self.space({"(given)": self.collection("tuple", given)})
@@ -336,7 +353,7 @@ class Calls(Objects):
             return Unknown(("call", function.name, told(given, named)))
         deep = len(self.stack) > most or sum(f is function for f in self.stack) > 2
         if asynchronous or deep:
-            return Unknown(("later", function.name, told(given, named)))
+            return self._unfollowed(function, given, named, called=not asynchronous)
         names = self.space(self.arguments(function, given, named))
         bound = binds(node)
         module = function.scope.module
@@ -356,6 +373,20 @@ class Calls(Objects):
             self.at.pop()
             self.yielded = outer
         return NONE if made is None else self.collection("list", made)
+
+    def _unfollowed(
+        self, function: Function, given: list[Value], named: Named, *, called: bool
+    ) -> Value:
+        """Give what a call gives that is not followed: what it does is read by itself.
+
+        But for a module that it is handed; and while modules are imported nothing but its being
+        called tells that it did something.
+        """
+        if called and not self.probing and not only_makes_values(function.node):
+            return self.act("call", function.name, given, named)
+        for value in (*given, *named.values()):
+            self.handed(value)
+        return Unknown(("later", function.name, told(given, named)))
 
     def _far(self, function: Function, given: list[Value]) -> bool:
         """Tell whether a function can neither reach a change nor is handed a module."""
@@ -393,10 +424,13 @@ class Calls(Objects):
 
     def collection(self, kind: str, items: Sequence[Value]) -> Collection:
         """Make a list, tuple or set."""
+        if kind in ("set", "frozenset"):
+            self.hashed(*items)
         return Collection(kind, self.make(), self.space({"items": tuple(items)}), {"items": ()})
 
     def mapping(self, keys: Sequence[Value], items: Sequence[Value]) -> Collection:
         """Make a dict."""
+        self.hashed(*keys)
         held, names = self.space({"items": tuple(items)}), self.space({"items": tuple(keys)})
         return Collection("dict", self.make(), held, names)
 
@@ -410,9 +444,22 @@ class Calls(Objects):
             more = tuple(Unknown(("key", at)) for at in range(len(known), len(items)))
             self.put(of.keys, "items", (*known, *more)[: len(items)])
 
+    def hashed(self, *values: Value) -> None:
+        """Look for values as keys, or among the items of a set: their own methods are called."""
+        for value in map(self.pick, values):
+            if not isinstance(value, Instance):
+                continue
+            for hook in ("__hash__", "__eq__"):
+                method = self.in_class(value.of, hook)
+                if isinstance(method, Function):
+                    more = [Unknown(("other", key(value)))] if hook == "__eq__" else []
+                    with suppress(Raised):
+                        self.call(method, [value, *more], {})
+
     def set_item(self, of: Collection, name: Value, value: Value) -> None:
         """Set an item of a dict or list."""
         if of.kind == "dict":
+            self.hashed(name)
             wanted = key(name)
             kept = [(k, v) for k, v in zip(of.names, of.items, strict=True) if key(k) != wanted]
             kept.append((name, value))
@@ -501,17 +548,29 @@ class Calls(Objects):
                     if isinstance(one, Constant):
                         self.write(owner.module, str(one.value), value)
             elif given:
-                self.open("handed on", owner.module.name)
-                self.put(owner.module.names, "*", Unknown(("names", told(given, {}))))
+                self._sets_any(owner.module)
             for one_name, value in named.items():
                 self.write(owner.module, one_name, value)
             return NONE
         self.open("lists", owner.module.name)
         return Unknown(("names", name, self._names_there(owner.module)))
 
+    def _sets_any(self, module: Module) -> None:
+        """Note that names of a module are set by what nobody can tell."""
+        self.open("handed on", module.name)
+        for name in module.names:
+            self.note_write(module, name)
+
     def _names_there(self, module: Module) -> Key:
-        """Give the names of a module that somebody lists; for a body that is read, it is open."""
-        return module.name if self.probing else tuple(sorted(module.names))
+        """Give the names of a module that somebody lists; for a body that is read, it is open.
+
+        They come in the order in which they were bound. Where the outside is bound does not count.
+        """
+        if self.probing:
+            return module.name
+        outer = (ModuleValue, Outside)
+        own = [n for n, v in module.names.items() if not isinstance(self.pick(v), outer)]
+        return (*own, *sorted(module.names.keys() - {*own}))
 
     def _of_constant(self, owner: Constant, name: str, given: list[Value], named: Named) -> Value:
         plain = [literal(self.pick(value)) for value in given]
@@ -544,6 +603,8 @@ class Calls(Objects):
         if name in effects.CHANGING and owner.kind != "tuple":
             return self._change(owner, name, given, named)
         self.observe_object(owner)
+        if owner.kind in ("dict", "set"):
+            self.hashed(*given[:1])
         if name == "get" and owner.kind == "dict" and given:
             found = self.item(owner, self.pick(given[0]))
             if found is None and not self.plain_keys(owner, self.pick(given[0])):
@@ -589,6 +650,10 @@ class Calls(Objects):
         result: Value = NONE
         items = owner.items
         first = self.pick(given[0]) if given else None
+        if owner.kind in ("dict", "set"):
+            self.hashed(*given[:1])
+        elif name in ("remove", "sort"):
+            self.operate(f".{name}", owner, *given)
         if owner.kind == "dict":
             result = self._change_dict(owner, name, given, named)
         elif name in ("append", "add", "appendleft") and first is not None:
@@ -638,6 +703,7 @@ class Calls(Objects):
         for value in map(self.pick, (*given, *named.values())):
             if isinstance(value, Names) and name not in _NOT_LOOKING:
                 self.open("lists", value.module.name)
+        self._asks_modules(name, given)
         found = self._understood(name, given, named)
         if found is not None:
             return found
@@ -660,6 +726,18 @@ class Calls(Objects):
                 self.observe_object(value)
             return self._product(name, given, named)
         return self.act("call", name, given, named)
+
+    def _asks_modules(self, name: str, given: list[Value]) -> None:
+        """Note what a call reads of modules that it is handed, or may set there."""
+        values = [*map(self.pick, given)]
+        if name in ("types.FunctionType", "types.LambdaType"):
+            for value in values[1:2]:
+                if isinstance(value, Names):
+                    self._sets_any(value.module)
+        elif name in effects.EVALUATING:
+            for value in values:
+                if isinstance(value, ModuleValue):
+                    self.open(ANNOTATIONS, value.module.name)
 
     def _understood(self, name: str, given: list[Value], named: Named) -> Value | None:
         """Do a call that the machine knows, if it is one."""
@@ -827,7 +905,9 @@ class Calls(Objects):
             hook = owner.module.names.get("__dir__")
             if hook is not None:
                 return self.call(hook, [], {})
-            return Unknown(("names", self._names_there(owner.module)))
+            return Unknown(
+                ("names", owner.module.name if self.probing else tuple(sorted(owner.module.names)))
+            )
         if not given and self.at[-1][0]:
             self.open("lists", self.here())
             return Unknown(("names here", self.here()))
@@ -1003,7 +1083,7 @@ class Calls(Objects):
         if isinstance(first, Constant) and isinstance(first.value, str):
             self.open("reloads", first.value)
 
-    def _sys_path(self, given: list[Value], named: Named) -> Value | None:
+    def _sys_path(self, given: list[Value], named: Named, *, first: bool = False) -> Value | None:
         """Search what is added; where that cannot be told, the top of the tree and `src`."""
         added = self.pick(given[-1]) if given else None
         parts = added.items if isinstance(added, Collection) else [added]
@@ -1011,7 +1091,10 @@ class Calls(Objects):
             plain = isinstance(part, Constant) and isinstance(part.value, str)
             text = str(part.value).strip("./") if isinstance(part, Constant) and plain else ""
             wanted = [text] if plain else ["", "src"]
-            self.folders += [f for f in wanted if f in self.tree.folders and f not in self.folders]
+            there = [f for f in wanted if f in self.tree.folders]
+            if first and plain:
+                self.folders[:] = [*there, *(f for f in self.folders if f not in there)]
+            self.folders += [f for f in there if f not in self.folders]
         self.event("call", "sys.path", len(given))
         return NONE
 

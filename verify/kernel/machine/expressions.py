@@ -95,7 +95,7 @@ class Expressions(Patches):
             return not self.quiet(value.of)
         if isinstance(value, Collection):
             return any(isinstance(self.pick(v), Instance) and self.acts(v) for v in value.items)
-        return isinstance(value, Class) and self.hooked(value)
+        return isinstance(value, Class) and self.acts(value)
 
     def truth(self, value: Value) -> bool:
         """Tell whether a value counts as true."""
@@ -442,6 +442,7 @@ class Expressions(Patches):
             return None
         self.observe_object(owner)
         if owner.kind == "dict":
+            self.hashed(name)
             found = self.item(owner, name)
             plain = isinstance(name, Constant) and all(isinstance(n, Constant) for n in owner.names)
             if found is None and plain and not self.probing:

@@ -31,6 +31,7 @@ from verify.kernel.source import OpaqueError, is_main_guard
 from verify.kernel.tree import Found, Tree
 
 Sites = Callable[[str, int], Hashable]
+ANNOTATIONS = "reads the annotations of a module"
 OWN = ("__spec__", "__loader__", "__cached__")  # each tells the name of its module
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from verify.kernel import effects
 from verify.kernel.machine.frames import ASKED, Frames
-from verify.kernel.machine.imports import home
+from verify.kernel.machine.imports import ANNOTATIONS, home
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.units import FILL
 from verify.kernel.machine.values import (
@@ -92,7 +92,7 @@ class Objects(Frames):
         if isinstance(value, Instance):
             return not self.quiet(value.of)
         if isinstance(value, Class):
-            return self.hooked(value)
+            return self.hooked(value) or self.in_class(value, "__subclasshook__") is not None
         if isinstance(value, Collection):
             inner = value.items[:200] if depth < 4 else ()
             return any(self.acts(item, depth + 1) for item in inner)
@@ -138,6 +138,8 @@ class Objects(Frames):
     def _special(self, module: Module, name: str) -> Value:
         if name == "__dict__":
             return Names(module)
+        if name == "__annotations__":  # they name what the module has
+            self.open(ANNOTATIONS, module.name)
         if name == "__setattr__":
             return Bound(ModuleValue(module), Outside(".__setattr__"))
         if name == "__name__":
@@ -290,6 +292,7 @@ class Objects(Frames):
             module = owner.module
             where = self.homes.get(home(module, name), ("written", name))
             self.remove(module.names, name)
+            self.note_write(module, name)
             self.event("delete", where)
             self.changes[where].add(self.site)
         else:

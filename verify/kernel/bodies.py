@@ -91,9 +91,10 @@ def _collect(
     note: bool,
     top: bool = False,
     of: str = "",
+    local: bool = False,
 ) -> None:
     """Walk a node in the order of its text; `hidden` are names of the scopes in between."""
-    node = _without_values(node) if note else node
+    node = _as_read(node, note=note, local=local)
     if isinstance(node, (ast.Attribute, ast.Name)):
         chain = dotted(node)
         if chain is not None:
@@ -113,6 +114,7 @@ def _collect(
         node = _patching(_asking(node, hidden, found, note=note), hidden, found, note=note)
     inner = _inside(node, hidden, top=top)
     of = node.name if isinstance(node, ast.ClassDef) else of
+    local = isinstance(node, _FUNCTIONS) or (local and not isinstance(node, ast.ClassDef))
     for name, value in ast.iter_fields(node):
         outer = isinstance(node, DEFINITIONS) and name in _AROUND
         if top and outer:
@@ -121,7 +123,18 @@ def _collect(
         within = note or name in ("annotation", "returns")
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                _collect(child, hidden if outer else inner, found, note=within, of=of)
+                _collect(child, hidden if outer else inner, found, note=within, of=of, local=local)
+
+
+def _as_read(node: ast.AST, *, note: bool, local: bool) -> ast.AST:
+    """Give what is read of a node: nobody evaluates what a local is annotated with."""
+    if note:
+        return _without_values(node)
+    if not (local and isinstance(node, ast.AnnAssign)):
+        return node
+    nothing = ast.copy_location(ast.Constant(None), node.annotation)
+    bare = ast.AnnAssign(node.target, nothing, node.value, node.simple)
+    return ast.copy_location(bare, node)
 
 
 def _asking(
@@ -196,6 +209,7 @@ def _names_logger(node: ast.Call) -> bool:
     )
 
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BY_TEXT = frozenset({"getattr", "hasattr"})
 _AROUND = ("decorator_list", "bases", "keywords")
 

@@ -103,7 +103,8 @@ def exported(both: Both, at: At) -> bool:
             f"{folder}/{name}.py" in both.target.files or f"{folder}/{name}" in both.target.folders
         )
         defined = name in _had(both, at[0])
-        if name not in bound and "*" not in bound and (defined or not inner):
+        known = at in both.pairing.base_of and at not in {e.target for e in both.pairing.edits}
+        if name not in bound and "*" not in bound and (defined or not (inner or known)):
             place = both.place(both.target, at)
             both.found.say(TEXT, "__all__", f"it names {name}, which is not there", place)
             return False

@@ -87,6 +87,8 @@ MAKERS = _table(
     }
 )
 MARKS = ("pytest.mark.",)  # each attribute is a maker of marks
+# They give back what they are given, with a mark that its owner reads off the module: of a plugin.
+HOOKS = frozenset({"pytest.hookimpl", "pytest.hookspec"})
 
 # Wrappers that look for the arguments of a call among those of calls before.
 CACHES = words("functools.lru_cache functools.cache")
@@ -169,6 +171,15 @@ READINGS = _table(
 )
 READS_OF = {"os.getenv": "os.environ"}
 
+# Texts and numbers of the standard library, which nobody changes.
+CONSTANTS = words(
+    """os.sep os.pathsep os.linesep os.name os.altsep os.curdir os.pardir os.extsep os.devnull
+    sys.platform sys.version sys.version_info sys.hexversion sys.byteorder sys.maxsize
+    sys.maxunicode sys.executable sys.prefix sys.base_prefix string.ascii_letters
+    string.ascii_lowercase string.ascii_uppercase string.digits string.hexdigits string.punctuation
+    string.whitespace string.printable math.pi math.e math.inf math.nan math.tau"""
+)
+
 # Calls that give what the names of a module are annotated with.
 EVALUATING = words(
     """typing.get_type_hints typing_extensions.get_type_hints inspect.get_annotations
@@ -241,7 +252,7 @@ def targeted(call: ast.Call) -> ast.expr | None:
 
 def is_mark(name: str) -> bool:
     """Tell whether a name is one of pytest's marks."""
-    return name.startswith(MARKS)
+    return name.startswith(MARKS) or name in HOOKS
 
 
 def inert_call(name: str) -> bool:

@@ -11,7 +11,7 @@ import ast
 import re
 import symtable
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,7 +19,7 @@ from verify.kernel.bodies import references
 from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
 from verify.kernel.nodes import walk
-from verify.kernel.source import DEFINITIONS, IMPORTS, TRIES, Source, blocks, stored
+from verify.kernel.source import DEFINITIONS, IMPORTS, TRIES, Source, blocks, imports_only, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
 from verify.kernel.words import raw, words
@@ -28,6 +28,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
 
 
+# Whether a chain of names in a file of the base is what another is in one of the target.
+Same = Callable[[str, tuple[str, ...], str, tuple[str, ...]], bool]
 Plain = tuple[str, str, "str | None"]  # what an import binds, its module, and what of that
 
 
@@ -58,8 +60,9 @@ _FOR_TYPES = {
 class Imports:
     """Compares the imports of the changed files."""
 
-    def __init__(self, both: Both) -> None:
+    def __init__(self, both: Both, same: Same) -> None:
         self.both = both
+        self._same = same
         self.origins: dict[str, set[str]] = {}
         for target, base in both.pairing.base_of.items():
             self.origins.setdefault(target[0], set()).add(base[0])
@@ -237,10 +240,21 @@ class Imports:
         if path.endswith(".py") and self._second_name(row.module, tree.name(path)):
             return "names a module otherwise than anybody did"
         # What a file that was there loads when it is imported, the runs compare.
-        if path and importer not in self.both.base.files and self._strange(path, row, name):
+        strange = importer not in self.both.base.files and self._strange(path, row, name)
+        if path and strange and not self._led_there(importer, row):
             return "leads to a module that nothing here led to before"
         there = file_of(tree, name) or self._binds(path, row.member)
         return "" if there else "leads to what nothing led to before"
+
+    def _led_there(self, importer: str, row: Row) -> bool:
+        """Tell whether an import takes from its home what code had by that name before."""
+        path = file_of(self.both.target, row.module)
+        body = self.both.target.source(path).tree.body if path.endswith(".py") else []
+        bound = {name for node in body if not imports_only(node) for name in stored(node)}
+        if row.member not in bound:
+            return False
+        origins = self.origins.get(importer, ())
+        return any(self._same(at, (row.name,), importer, (row.name,)) for at in origins)
 
     def _binds(self, path: str, member: str | None) -> bool:
         """Tell whether a module of the target may bind a name."""

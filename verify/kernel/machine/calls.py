@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
 from contextlib import suppress
@@ -14,7 +15,7 @@ from verify.kernel import effects
 from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.imports import ANNOTATIONS, Sites
-from verify.kernel.machine.objects import Objects, identity
+from verify.kernel.machine.objects import Objects, identity, is_plain
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
@@ -321,9 +322,25 @@ class Calls(Objects):
 
     def _wrapped(self, maker: str, inner: Value, arguments: Key) -> Value:
         if isinstance(inner, Class) and maker in effects.SAME_CLASS:
-            self.put(inner.attributes, "__dataclass__", Constant(f"{maker}{arguments!r}"))
+            told = f"{maker}{arguments!r}{self._special_fields(inner)!r}"
+            self.put(inner.attributes, "__dataclass__", Constant(told))
             return inner
         return Product(maker, (arguments, key(inner)), self.make(), self.space(), inner)
+
+    def _special_fields(self, of: Class) -> list[tuple[str, Key]]:
+        """Give what a dataclass finds, as it is made, by the names that make a field special."""
+        found: list[tuple[str, Key]] = []
+        for node in of.node.body:
+            note = node.annotation if isinstance(node, ast.AnnAssign) else None
+            text = note.value if isinstance(note, ast.Constant) else note and ast.unparse(note)
+            first, *rest = re.findall(r"[^\W\d]\w*", str(text).partition("[")[0]) or [""]
+            if (rest or [first])[-1] in _SPECIAL:
+                value = self.pick(of.scope.module.names.get(first, UNBOUND))
+                inner = key(value)
+                if isinstance(value, Outside):
+                    inner = ".".join((value.name, *rest))
+                found.append((ast.unparse(node)[:80], inner))
+        return found
 
     # --- the tree's own functions ---
 
@@ -472,6 +489,14 @@ class Calls(Objects):
             return self._of_collection(owner, name[1:], given, named)
         if isinstance(owner, Product):
             return self._of_product(owner, name, given, named)
+        return self._of_unknown(owner, name, given, named)
+
+    def _of_unknown(self, owner: Value, name: str, given: list[Value], named: Named) -> Value:
+        """Call a method of what nobody knows: of a plain value it does nothing to others."""
+        plain = isinstance(owner, Unknown) and is_plain(owner.how)
+        if plain and name[1:] not in effects.CHANGING:
+            if not any(map(self.acts, (*given, *named.values()))):
+                return Unknown(("method", key(owner), name, told(given, named)))
         return self.act("method", (key(owner), name), given, named)
 
     def _of_product(self, owner: Product, name: str, given: list[Value], named: Named) -> Value:
@@ -1096,6 +1121,7 @@ def _is_of(value: Value, kinds: Value) -> bool | None:
     return False if isinstance(value, ModuleValue) and kind in _KINDS.values() else None
 
 
+_SPECIAL = ("ClassVar", "InitVar", "KW_ONLY")  # read by name off the module of a dataclass
 # Built-in functions that do not look at what a dictionary holds.
 _NOT_LOOKING = frozenset(
     f"builtins.{name}" for name in ("id", "type", "isinstance", "callable", "getattr", "hasattr")

@@ -222,7 +222,7 @@ class Objects(Frames):
             return Bound(owner, Outside(f"{owner.maker}.{name}"))
         if isinstance(owner, (Collection, Constant)):
             return Bound(owner, Outside(f".{name}"))
-        if isinstance(owner, Names):
+        if isinstance(owner, Names) or (isinstance(owner, Unknown) and is_plain(owner.how)):
             return Bound(owner, Outside(f".{name}"))
         for option in owner.options if isinstance(owner, Unknown) else ():
             if isinstance(option, ModuleValue) and self.reads:
@@ -344,7 +344,7 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
     if not isinstance(how, tuple) or not how or depth > _DEEPEST:
         return False
     head, inner = how[0], how[1:]
-    if head in _PLAIN_ITSELF:
+    if head in _PLAIN_ITSELF or (head == "outside" and inner[0] in effects.CONSTANTS):
         return True
     if head in _ONE_OF or (isinstance(head, str) and set(head.split(".")) <= _OPERATORS):
         return all(is_plain(part, depth + 1) for part in inner)

@@ -88,12 +88,14 @@ class HostBufferPool(HostSlotPool, ABC):
 
     @synchronized
     def destroy(self) -> None:
-        """Unpin and drop the buffers and give up all slots; a second call does nothing."""
-        if not self.destroyed:
-            super().destroy()
-            self.buffers = HostBuffers()
-            self.kv_buffer = None
-            self.memory.release()
+        """Unpin and drop the buffers and give up all slots; a second call does nothing.
+
+        One after an interrupt does what is left to do.
+        """
+        super().destroy()
+        self.buffers = HostBuffers()
+        self.kv_buffer = None
+        self.memory.release()
 
     @abstractmethod
     def init_kv_buffer(self) -> Any:

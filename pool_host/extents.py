@@ -23,7 +23,7 @@ _LONG = 64
 # So many extents or more are handled together.
 MANY = 8
 # What it costs, about: to make the index anew, by pages and extents; and to join many runs to it.
-_ANEW_BASE_NS, _ANEW_PAGE_NS, _ANEW_EACH_NS = 40_000.0, 0.4, 20.0
+_ANEW_BASE_NS, _ANEW_PAGE_NS, _ANEW_EACH_NS = 40_000.0, 0.4, 10.0
 _JOIN_NS, _JOIN_EACH_NS = 220_000.0, 60.0
 _ANEW_NS = 100.0  # a page that is to be taken is worth so much of it
 _PAD = 8  # bytes before the first page and behind the last, always taken: a word may be read there
@@ -182,14 +182,22 @@ class PageExtents:
         self._insert(begin, stop - begin)
         self.taken[first:behind] = bytes(length)
 
-    def give_many(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
-        """Give back runs of pages that are all taken; in ascending order, none next to another."""
-        self.free_pages += int(lengths.sum())
+    def give_many(self, starts: NDArray[np.int64], lengths: NDArray[np.int64] | int) -> None:
+        """Give back runs of pages that are all taken, in ascending order.
+
+        Those of different lengths must not follow directly on one another.
+        """
+        equal = isinstance(lengths, int)
+        self.free_pages += int(np.sum(lengths)) * (starts.size if equal else 1)
         if self._is_behind or self._anew_ns(starts.size) < _JOIN_NS + starts.size * _JOIN_EACH_NS:
             self._is_behind = True
             mark(self.flags, starts, lengths, 0)
             return
         stops = starts + lengths
+        if equal:
+            apart = np.flatnonzero(starts[1:] != stops[:-1])
+            starts, stops = starts[np.append(0, apart + 1)], stops[np.append(apart, stops.size - 1)]
+        lengths = stops - starts
         left = np.flatnonzero(self._bytes[starts + (_PAD - 1)] == 0)
         right = np.flatnonzero(self._bytes[stops + _PAD] == 0)
         if left.size or right.size:
@@ -221,9 +229,9 @@ class PageExtents:
                 pages += int(length)
                 self.give_taken(start, int(length))
             else:
-                lengths = np.broadcast_to(length, start.shape)
-                pages += int(lengths.sum())
-                self.give_many(start, lengths)
+                before = self.free_pages
+                self.give_many(start, length)
+                pages += self.free_pages - before
         return pages
 
     def runs(self) -> list[PageRun]:
@@ -519,9 +527,15 @@ def _by_length(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def mark(
-    flags: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64], value: int
+    flags: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64] | int,
+    value: int,
 ) -> None:
     """Set the flags of runs of pages."""
+    if isinstance(lengths, int):
+        mark_equal(flags, starts, lengths, value)
+        return
     shortest, longest = int(lengths.min()), int(lengths.max())
     if shortest == longest:
         mark_equal(flags, starts, longest, value)

@@ -107,13 +107,11 @@ class HostPoolGroup:
 
     def alloc(self, need_size: int) -> torch.Tensor | None:
         """Give slots of the anchor; `HostSlotPool.alloc` says how."""
-        slots: torch.Tensor | None = self.anchor.alloc(need_size)
-        return slots
+        return self.anchor.alloc(need_size)  # type: ignore[no-any-return]  # no line after
 
     def alloc_contiguous_preferred(self, need_size: int) -> torch.Tensor | None:
         """Give slots of the anchor in as few runs as there can be."""
-        slots: torch.Tensor | None = self.anchor.alloc_contiguous_preferred(need_size)
-        return slots
+        return self.anchor.alloc_contiguous_preferred(need_size)  # type: ignore[no-any-return]
 
     def free(self, indices: torch.Tensor) -> int:
         """Release slots of the anchor; `HostSlotPool.free` says how."""
@@ -199,23 +197,34 @@ class HostPoolGroup:
         Pools are asked in the order of their names, so that every rank does the same. One that is
         short is asked to evict once.
         """
-        found: dict[str, torch.Tensor] = {}
+        found: dict[str, Any] = {}
         try:
             for name in sorted(sizes):
                 entry = self.get_entry(name)
-                slots = entry.host_pool.alloc(sizes[name])
-                if slots is None and entry.host_evict_fn is not None:
+                # What is given is noted on the same line: an interrupt comes before or after both.
+                found[name] = entry.host_pool.alloc(sizes[name])
+                if found[name] is None and entry.host_evict_fn is not None:
                     entry.host_evict_fn(sizes[name])
-                    slots = entry.host_pool.alloc(sizes[name])
-                if slots is None:
+                    found[name] = entry.host_pool.alloc(sizes[name])
+                if found[name] is None:
+                    del found[name]
                     logger.warning("The side pool %s has no %d slots left", name, sizes[name])
                     break
-                found[name] = slots
-        finally:
-            whole = len(found) == len(sizes)
-            if not whole:
-                self.release_transfers(found)
-        return found if whole else None
+            if len(found) == len(sizes):
+                return found
+            self._release_all(found)
+        except BaseException:
+            self._release_all(found)
+            raise
+        return None
+
+    def _release_all(self, found: dict[str, Any]) -> None:
+        """Release slots of side pools, and forget each when that is done."""
+        for name in sorted(found):
+            pool, slots = self.get_pool(name), found[name]
+            # fmt: off
+            if slots is not None: pool.free(slots); del found[name]  # noqa: E701, E702  both
+            # fmt: on
 
     def release_transfers(self, slots: Mapping[str, torch.Tensor]) -> None:
         """Release slots that `resolve_host_transfers` gave."""

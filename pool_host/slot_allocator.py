@@ -111,15 +111,17 @@ class SlotAllocator:
                 raise self._double_free(runs)
         if self._withheld is not None and self._withheld[pages_of(runs)].any():
             raise self._double_free(runs)
+        self.counts.last = None
         self._begun = tuple((part, its, 1) for part, its in parts)
         pages = 0
         for part, its in parts:
             pages += part.give_runs(its)
         self._listed = None
-        counts = self.counts
-        done = counts.releases + 1, counts.released_pages + pages, None
-        counts.releases, counts.released_pages, self._begun = done
-        return pages * self.page_size
+        count, freed = self.counts, pages * self.page_size
+        done = count.releases + 1, count.released_pages + pages, None
+        # fmt: off
+        count.releases, count.released_pages, self._begun = done; return freed  # noqa: E702  at once
+        # fmt: on
 
     def _by_part(self, runs: Runs) -> Sequence[tuple[PageExtents, Runs]]:
         """Give of each part of the pool the runs that are there."""
@@ -250,7 +252,7 @@ def runs_of_slots(name: str, indices: object, limit: int, page_size: int) -> Run
 
     Takes and refuses what `whole_pages` does. Slots in transfer order are stretches of whole pages,
     and are looked through once; others are sorted first. Where there are many runs they are given
-    together, and none then follows directly on another.
+    together: as pages if nearly all are single, else so that none follows directly on another.
     """
     tensor = check_tensor(name, indices, (torch.int64, torch.int32), 1)
     runs = _aligned_runs((tensor if tensor.is_cpu else tensor.cpu()).numpy(), limit, page_size)
@@ -301,24 +303,23 @@ def _many_aligned_runs(
     page_size: int,
 ) -> Runs | None:
     """Give what `_aligned_runs` does, of slots that step by another number than one at `breaks`."""
-    if breaks.size == slots.size - 1:  # each by itself
-        if page_size > 1:
-            return None
-        starts: NDArray[np.int64] = slots.astype(np.int64)
-        if np.any(starts[1:] < starts[:-1]):
-            starts.sort()
-        stops: NDArray[np.int64] = starts + 1
-    else:
-        begins = np.concatenate([[0], breaks])
-        starts = slots[begins].astype(np.int64, copy=False)
-        stops = starts + np.diff(begins, append=slots.size)
-        if page_size > 1:
-            if np.any(starts % page_size) or np.any(stops % page_size):
+    if page_size == 1 and 2 * breaks.size > slots.size:  # as pages: few of them follow each other
+        pages: NDArray[np.int64] = slots.astype(np.int64)
+        if not np.all(pages[1:] > pages[:-1]):
+            pages.sort()
+            if not np.all(pages[1:] > pages[:-1]):
                 return None
-            starts, stops = starts // page_size, stops // page_size
-        if np.any(starts[1:] < starts[:-1]):
-            order = np.argsort(starts)
-            starts, stops = starts[order], stops[order]
+        return [(pages, 1)] if pages[0] >= 0 and pages[-1] < limit else None
+    begins = np.concatenate([[0], breaks])
+    starts = slots[begins].astype(np.int64, copy=False)
+    stops = starts + np.diff(begins, append=slots.size)
+    if page_size > 1:
+        if np.any(starts % page_size) or np.any(stops % page_size):
+            return None
+        starts, stops = starts // page_size, stops // page_size
+    if np.any(starts[1:] < starts[:-1]):
+        order = np.argsort(starts)
+        starts, stops = starts[order], stops[order]
     if starts[0] < 0 or stops[-1] > limit // page_size:
         return None
     gaps = starts[1:] - stops[:-1]

@@ -140,32 +140,32 @@ class HostSlotPool:
         return self._slots.free(indices)
 
     @property
+    @synchronized
     def free_slots(self) -> torch.Tensor:
         """Every free slot, int64, ascending: built when read, and kept until the next change."""
-        with self.lock:
-            return self._slots.free_slots
+        return self._slots.free_slots
 
     @free_slots.setter
+    @synchronized
     def free_slots(self, slots: torch.Tensor) -> None:
-        with self.lock:
-            self._slots.free_slots = slots
+        self._slots.free_slots = slots
 
     @property
+    @synchronized
     def slot_used(self) -> torch.Tensor:
         """Whether each slot is given out, bool: built when read."""
-        with self.lock:
-            return self._slots.slot_used
+        return self._slots.slot_used
 
     @synchronized
     def stats(self) -> AllocatorStats:
         """Give what the allocator has done and how its free pages lie, in constant time."""
         return self._slots.stats()
 
+    @synchronized
     def destroy(self) -> None:
         """Give up all slots for good; a second call does nothing."""
-        with self.lock:
-            self.destroyed = True
-            self.clear()
+        self.destroyed = True
+        self.clear()
 
     def _check_alive(self) -> None:
         if self.destroyed:

@@ -3,7 +3,8 @@
 A pool is filled with nodes of the sizes that were usual once; then larger and smaller ones come,
 and the oldest, or some at random, make room. Every allocator replays the same steps in one run on
 one machine, so ratios hold where microseconds do not; of a call in which the thread was preempted
-its CPU time counts. Beside that: a release by size of pool, and pages of owner lanes.
+its CPU time counts. Beside that: a release by size of pool, pages of owner lanes, and (`--broken`)
+pools of scattered free pages.
 
 `--check` exits 1 where a budget is passed. A baseline that is not within a factor of two of what
 was measured elsewhere is named.
@@ -21,6 +22,8 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.pool_host.broken import SIZES, Broken, broken
+from benchmarks.pool_host.broken import table as broken_table
 from benchmarks.pool_host.chart import chart
 from benchmarks.pool_host.jobs import (
     BITMAP,
@@ -63,6 +66,7 @@ class Results:
     churned: ChurnResult
     released: ReleaseResult
     owned: tuple[LaneResult, ...]
+    broken: tuple[Broken, ...] = ()
 
     def budgets(self) -> list[tuple[str, float, float]]:
         """Give what is claimed: in words, what it came to, and what it may be at most."""
@@ -85,6 +89,7 @@ class Results:
             ("allocation p99, us", ours.alloc_p99, 100),
             *((f"lanes of {x.owners} owners / masks", x.ours / x.mask, 1 / 50) for x in self.owned),
             ("reads of free_slots", reads, 0),
+            *(budget for row in self.broken for budget in row.budgets()),
         ]
         return rows
 
@@ -165,7 +170,7 @@ def table(results: Results) -> list[str]:
             (f"  {lane.owners} owners, slot tensor", lane.ours_slots, lane.mask_slots),
         ):
             lines.append(_pair(words, ours, mask))
-    return lines
+    return lines + (broken_table(list(results.broken)) if results.broken else [])
 
 
 def _row(name: str, found: Figures) -> str:
@@ -186,7 +191,7 @@ def verdict(results: Results) -> tuple[list[str], bool]:
     for words, value, most in results.budgets():
         holds = value <= most
         kept &= holds
-        lines.append(f"{words:44}{value:10.4g}  budget {most:<8.4g}{'PASS' if holds else 'FAIL'}")
+        lines.append(f"{words:52}{value:10.4g}  budget {most:<8.4g}{'PASS' if holds else 'FAIL'}")
     return lines, kept
 
 
@@ -236,7 +241,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     add("--owners", type=int, nargs="+", default=list(OWNERS), help="of lanes (%(default)s)")
     add("--json", type=Path, metavar="FILE", help="write everything as data")
     add("--svg", type=Path, metavar="FILE", help="write a plot")
-    add("--check", action="store_true", help="exit 1 where a budget is passed")
+    add("--broken", action="store_true", help="pools that are broken up as well")
+    add("--check", action="store_true", help="that too, and exit 1 where a budget is passed")
     return parser.parse_args(given)
 
 
@@ -264,6 +270,8 @@ def main(given: Sequence[str] | None = None) -> int:
     """Measure, print, and tell whether the budgets are kept."""
     chosen = arguments(given)
     results = measure(churn_of(chosen), chosen.rounds, chosen.owners)
+    if chosen.check or chosen.broken:
+        results = replace(results, broken=tuple(broken(SIZES)))
     lines, kept = verdict(results)
     preempted = sum(found.preempted for found in results.churned.slots.values())
     print("\n".join([*table(results), "", *lines]))

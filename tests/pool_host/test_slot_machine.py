@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +23,7 @@ from hypothesis.stateful import (
 from pool_host.owner_lanes import OwnerLanePool
 from tests.effort import examples
 from tests.pool_host.families import SLOT_POOLS
+from tests.pool_host.interrupts import interrupted
 from tests.pool_host.overlaps import Overlaps, fewest, stretches
 
 
@@ -100,6 +102,26 @@ class SlotMachine(RuleBasedStateMachine):
         left = [torch.tensor([s for s in h.tolist() if s not in gone]) for h in self.held]
         self.held = [slots.to(torch.int64) for slots in left if len(slots)]
         slots.fill_(0)  # the caller's own
+
+    @rule(pages=st.integers(1, 10), line=st.integers(0, 60))
+    def alloc_interrupted(self, pages: int, line: int) -> None:
+        """Interrupt an allocation at a line; then nobody has got anything."""
+        wanted = pages * self.pool.page_size
+        stopped, slots = interrupted(functools.partial(self.pool.alloc, wanted), line)
+        if not stopped and slots is not None:
+            self.note(slots, wanted)
+
+    @precondition(lambda self: self.held)
+    @rule(line=st.integers(0, 90))
+    def release_interrupted(self, line: int) -> None:
+        """Interrupt a release at a line; it has happened, or it has not."""
+        slots = self.held[-1]
+        interrupted(functools.partial(self.pool.free, slots), line)
+        count = getattr(self.pool, "aggregate_free_size", self.pool.available_size)()
+        if count != len(self.free):
+            self.held.pop()
+            self.overlaps.give(slots)
+            self.free |= set(slots.tolist())
 
     @precondition(lambda self: self.free)
     @rule(data=st.data())

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import torch
 
-from benchmarks.pool_host import host_churn, jobs
+from benchmarks.pool_host import broken, host_churn, jobs
 from benchmarks.pool_host.baselines import FirstFitBitmap, LaneMasks, PageQueue, runs_of
 from benchmarks.pool_host.workload import Churn, Samples, Step, replay_slots, steps, timed
 from pool_host.extents import PageExtents
@@ -231,6 +231,7 @@ def test_a_passed_budget_fails_a_check_and_a_strange_baseline_is_named(
         )
 
     monkeypatch.setattr(host_churn, "measure", measure)
+    monkeypatch.setattr(host_churn, "SIZES", ())
     arguments = [*ARGUMENTS.split(), "--rounds", "1"]
     assert host_churn.main([*arguments, "--check"]) == 0
     told = capsys.readouterr().out
@@ -246,3 +247,19 @@ def test_a_passed_budget_fails_a_check_and_a_strange_baseline_is_named(
 
 def test_extents_take_part_as_they_are() -> None:
     assert jobs.SELECTORS[jobs.OURS] is PageExtents
+
+
+def test_a_pool_that_is_broken_up_is_measured() -> None:
+    rows = broken.broken(((1, (400,)), (4, (800,))))
+    assert len(rows) == 2 * len(broken.SHARES) * len(broken.PATTERNS)
+    for row in rows:
+        assert row.free > 0
+        assert row.list_free > 0
+        assert 0 < row.single_p50 <= row.single_p99 <= row.single_max
+        claims = [words for words, _, _ in row.budgets()]
+        assert [words.partition(",")[0] for words in claims] == [
+            "release",
+            "allocation",
+            "bytes a free slot",
+        ]
+    assert len(broken.table(rows)) == len(rows) + 2

@@ -70,8 +70,9 @@ _QUIET = {
     "GIT_COMMITTER_EMAIL": "tests@repot.invalid",
 }
 
-# Machines are shared and slow at times: no deadline. CI repeats itself; elsewhere chance explores.
-settings.register_profile("local", deadline=None)
+# Machines are shared and slow at times: no deadline. CI repeats itself; elsewhere chance explores,
+# with a third of the examples (`tests.effort` has those of tests that name their number).
+settings.register_profile("local", deadline=None, max_examples=33)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
@@ -81,6 +82,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in (*_GIT_PLACES, "NO_COLOR", "FORCE_COLOR", "REPOT_TRACEBACK"):
         os.environ.pop(name, None)
     os.environ.update(_QUIET)
+    # What pip installs for one test is imported once, and not the whole of it.
+    os.environ["PIP_COMPILE"] = "0"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -28,6 +28,8 @@ from tests.documents import (
     rows,
     sections,
 )
+from tests.series import Recorded
+from tests.sharing import split_once
 from tests.transforms.case import MemoryTree
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from transforms.callers import patches
@@ -296,7 +298,11 @@ def test_the_pages_of_the_judge_show_what_is_printed(
 class TestReadme:
     @pytest.mark.registry
     def test_make_transform_prints_what_it_shows(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+        self,
+        tmp_path: Path,
+        tmp_path_factory: pytest.TempPathFactory,
+        monkeypatch: pytest.MonkeyPatch,
+        capfd: pytest.CaptureFixture[str],
     ) -> None:
         (shown,) = (
             wanted
@@ -306,11 +312,16 @@ class TestReadme:
             if command == "make transform"
         )
         monkeypatch.chdir(ROOT)
+        record = Recorded()
         try:
-            series = to_text(transform.replay_series())
+            series = to_text(transform.replay_series(record))
         except Refusal:  # a source archive, or a shallow clone
             series = shown.partition("\n\nrepot transform:")[0] + "\n"
+        else:
+            assert record.is_right, record.judged
         monkeypatch.chdir(tmp_path)
+        split, _ = split_once(tmp_path_factory)
+        monkeypatch.setattr(transform, "split_release", lambda: split)
         assert transform.main([]) == 0
         assert is_printed(shown, series + capfd.readouterr().out)
 

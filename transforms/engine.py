@@ -22,7 +22,7 @@ from transforms.imports.statement import Shrink
 from transforms.move.arrival import extend
 from transforms.move.authored import apply_edits, authored_blobs, path_of_new
 from transforms.move.cut import Cut, docstring_first, rebase_relative
-from transforms.move.cycles import check_cycles
+from transforms.move.cycles import Cycles, check_cycles
 from transforms.move.definitions import Definitions
 from transforms.move.destination import compose
 from transforms.move.exports import export_names
@@ -30,7 +30,8 @@ from transforms.move.intent import check_roots, check_targets
 from transforms.move.landing import refuse_anchors, refuse_blocked, refuse_without_init
 from transforms.move.preamble import Context, Preamble, derive
 from transforms.move.remarks import remarks
-from transforms.move.resolve import resolve_move, with_leaving
+from transforms.move.resolve import resolve_move, with_exports, with_leaving
+from transforms.move.scans import folder_scans
 from transforms.move.soundness import check_module
 from transforms.move.state import Group, SourceState
 from transforms.reading.accepts import Accepts
@@ -55,15 +56,33 @@ from transforms.tree.names import Names
 def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
     """Apply a plan to a tree. Raises `Refusal` with the place and the next step."""
     formatters = formatters or no_formatters()
-    plan = with_leaving(plan, tree)
+    plan = with_exports(with_leaving(plan, tree), tree)
     accepts = Accepts(plan)
     if plan.moves:
         outcome = _apply_whole(plan, tree, formatters, accepts)
     else:
-        outcome = _Engine(plan, tree, formatters, accepts).run()
+        outcome = _moved(plan, tree, formatters, accepts)
     accepts.refuse_unneeded(OF_THE_MOVER)
     accepted = (Accepted(a.kind, str(a.module), a.symbol, a.reason) for a in plan.accepts)
     return replace(outcome, accepted=tuple(accepted))
+
+
+def _moved(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> Outcome:
+    """Move symbols. Helpers that are the same anywhere are copied where that ends a cycle."""
+    try:
+        return _Engine(plan, tree, formatters, accepts).run()
+    except Cycles as cycles:
+        if not (plan.newer and cycles.helpers):
+            raise
+        copied = tuple(
+            replace(d, copy=(*d.copy, *cycles.helpers.get(d.line, ()))) for d in plan.destinations
+        )
+        try:
+            return _moved(replace(plan, destinations=copied), tree, formatters, accepts)
+        except Refusal as refusal:
+            if refusal.kind in ("copy", "cycle"):
+                raise cycles from None
+            raise
 
 
 def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> Outcome:
@@ -74,7 +93,7 @@ def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accept
     if plan.sources:
         alone = replace(plan, moves=(), edits=(), files=(), title="")
         try:
-            symbols = _Engine(alone, tree, no_formatters(), accepts).run()
+            symbols = _moved(alone, tree, no_formatters(), accepts)
         except Refusal:
             refuse_applied(rest, tree)  # the source is gone because it has moved
             raise
@@ -94,7 +113,7 @@ def _apply_whole(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accept
         changes=ChangeSet.of({path: tree.blob(path) for path in run.after}, run.after),
         callers=_callers(callers),
         authored=(*symbols.authored, *_authored_text(plan, run.names)),
-        notes=_in_order([*symbols.notes, *run.notes]),
+        notes=_in_order([*symbols.notes, *run.notes, *_unrun(formatters)]),
         formatted=tuple(str(tool) for tool in formatters.tools),
         formatter_edits=changed,
         phases=(*symbols.phases, *phases),
@@ -118,6 +137,13 @@ def _in_order(notes: Iterable[Note]) -> tuple[Note, ...]:
         return note.place.path, note.place.line or 0, note.kind, note.message
 
     return tuple(sorted(notes, key=key))
+
+
+def _unrun(formatters: Formatters) -> Iterator[Note]:
+    """Hooks of the repository that rewrite code, which a person runs on what the move touched."""
+    for hook in formatters.unrun:
+        message = f"`{hook.name}` rewrites code, and was not run on what the move touches."
+        yield Note("hook", hook.place, message)
 
 
 def _authored_text(plan: Plan, names: Names) -> Iterator[Authored]:
@@ -194,12 +220,14 @@ class _Engine:
                     next_step="Name the file that it points to.",
                     place=Place(path),
                 )
-            document = Document(
-                path, self.tree.read(path), self.names.package_of(path), sorter=self.sorter
-            )
+            document = self._document(path, self.tree.read(path))
             self._set_shrink(document)
             self.documents[path] = document
         return self.documents[path]
+
+    def _document(self, path: str, data: bytes) -> Document:
+        package = self.names.package_of(path)
+        return Document(path, data, package, sorter=self.sorter, newer=self.plan.newer)
 
     def _shrink_of(self, path: str, target: str | None) -> Shrink | None:
         """The plan's choice for imports of `target` in a file; a rule for the statement wins."""
@@ -234,8 +262,7 @@ class _Engine:
             data = run.settle(source)
             if data is not None:
                 path = source.located.path
-                package = self.names.package_of(path)
-                self.documents[path] = Document(path, data, package, sorter=self.sorter)
+                self.documents[path] = self._document(path, data)
                 self._set_shrink(self.documents[path])
                 changed = True
         self.settled = run.result
@@ -289,16 +316,29 @@ class _Engine:
             return document is not None and self.definitions.same(document, group, name)
 
         context = Context(
-            self.move, self.definitions.defining, self._statement_rule, already, document
+            self.move,
+            self.definitions.defining,
+            self._statement_rule,
+            already,
+            self._leaving,
+            document,
         )
         return derive(group, context)
+
+    def _leaving(self, source: SourceState) -> set[str]:
+        """Names whose imports leave a source with their comments: none in plans of old."""
+        if not self.plan.newer:
+            return set()
+        return next(cut.candidates() for cut in self.cuts if cut.source is source)
 
     def _create(self, path: str, groups: list[Group]) -> None:
         refuse_blocked(groups[0], self.move, self.tree)
         refuse_anchors(groups, self.move)
         preambles = [self._derive(group, None) for group in groups]
         self.definitions.check_agreement(groups, preambles)
-        self.after[path] = Blob(compose(groups, preambles, sorter=self.sorter), REGULAR)
+        self.after[path] = Blob(
+            compose(groups, preambles, sorter=self.sorter, newer=self.plan.newer), REGULAR
+        )
         self.created[groups[0].located.dotted] = groups[0].source.located.dotted
         self._describe(path, groups, preambles, created=True)
 
@@ -350,7 +390,9 @@ class _Engine:
             for note in result.notes
             if (note.kind, note.message, note.place.excerpt) not in told
         ]
-        self.summary.notes = [*self.settled.notes, *later, *remarks(self.move)]
+        self.summary.notes = [*self.settled.notes, *later, *remarks(self.move, self.cuts)]
+        created = [d.path for d in self.summary.destinations if d.created]
+        self.summary.notes += folder_scans(created, self.tree, self.names)
         for path, data in result.texts.items():
             self.after[path] = Blob(data, self.tree.entries()[path])
         return result
@@ -435,8 +477,7 @@ class _Engine:
         for path, documents in sorted(originals.items()):
             blob = self.after.get(path)
             if blob is not None:
-                package = self.names.package_of(path)
-                document = Document(path, blob.data, package, sorter=self.sorter)
+                document = self._document(path, blob.data)
                 check_module(document, documents)
                 checked.append(document)
         return checked
@@ -470,7 +511,7 @@ class _Engine:
             ),
             callers=_callers(self.summary.callers),
             authored=tuple(self._authored()),
-            notes=_in_order(self._standing_notes()),
+            notes=_in_order([*self._standing_notes(), *_unrun(self.formatters)]),
             formatted=tuple(str(tool) for tool in self.formatters.tools),
             formatter_edits=formatter_edits,
             phases=tuple(Phase(name, seconds) for name, seconds in self.phases.items()),

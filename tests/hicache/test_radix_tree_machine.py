@@ -18,6 +18,7 @@ from hicache.pages import pages_of
 from hicache.radix_tree import HiRadixCache, Match
 from hicache.room import FreeRoom
 from hicache.transfers import Load, Prefetch, Transfer
+from tests.effort import examples
 from tests.hicache.rig import Rig, path_tokens
 
 PAGE = 2
@@ -272,4 +273,4 @@ class TreeMachine(RuleBasedStateMachine):
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.NonInteractiveExampleWarning")
 class TestTree(TreeMachine.TestCase):  # type: ignore[misc, valid-type]
-    settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+    settings = settings(max_examples=examples(100), stateful_step_count=40, deadline=None)

@@ -16,6 +16,7 @@ from hicache.host_pools import host_pool_for, io_backend_for
 from hicache.pages import page_slots
 from hicache.statistics import KINDS, LatencyHistogram, Moved, TransferStats, count_runs
 from hicache.transfers import Transfer
+from tests.effort import examples
 from tests.hicache.rig import HandWorker, Rig
 
 PAGE = 4
@@ -144,7 +145,7 @@ class TestRuns:
             copies.controller.close()
             copies.host.destroy()
 
-    @settings(max_examples=25)
+    @settings(max_examples=examples(25))
     @given(PAGES)
     def test_one_layer_and_buffer_is_copied_by_as_many_copies_as_there_are_runs(
         self, sides: tuple[list[int], list[int]]

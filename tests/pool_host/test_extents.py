@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from pool_host.extents import PageExtents, PageRun
+from tests.effort import examples
 from tests.pool_host.overlaps import fewest
 
 
@@ -82,7 +83,7 @@ def test_what_is_given_back_joins_its_neighbours(case: str) -> None:
     extents.check()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.integers(1, 60), st.lists(st.integers(0, 25), max_size=40), st.randoms())
 def test_any_calls_leave_extents_that_fit_one_another(
     pages: int, wishes: list[int], order: random.Random

@@ -12,6 +12,7 @@ from hypothesis.stateful import initialize, rule
 
 from pool_host.buffers import SlotError
 from pool_host.owner_lanes import OwnerLanePool
+from tests.effort import examples
 from tests.pool_host.overlaps import fewest, stretches
 from tests.pool_host.test_slot_machine import SlotMachine
 
@@ -239,4 +240,4 @@ class LaneMachine(SlotMachine):
 
 
 TestLaneMachine = LaneMachine.TestCase
-TestLaneMachine.settings = settings(max_examples=60, stateful_step_count=30)
+TestLaneMachine.settings = settings(max_examples=examples(60), stateful_step_count=30)

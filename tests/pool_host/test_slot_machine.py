@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 )
 
 from pool_host.owner_lanes import OwnerLanePool
+from tests.effort import examples
 from tests.pool_host.families import SLOT_POOLS
 from tests.pool_host.interrupts import interrupted
 from tests.pool_host.overlaps import Overlaps, fewest, stretches
@@ -197,7 +198,7 @@ class SlotMachine(RuleBasedStateMachine):
 
 
 TestSlotMachine = SlotMachine.TestCase
-TestSlotMachine.settings = settings(max_examples=60, stateful_step_count=30)
+TestSlotMachine.settings = settings(max_examples=examples(60), stateful_step_count=30)
 
 
 class Owners:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -19,6 +20,7 @@ from tests.repot.rig import (
     made_up_wheel,
     variables,
 )
+from tests.sharing import UV, installed_uv
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 
 if sys.version_info >= (3, 11):
@@ -28,7 +30,7 @@ else:
 
 pytestmark = [pytest.mark.registry, pytest.mark.thorough]
 
-INSTALLERS = ["uv==0.13.9", "pipx==1.18.4"]
+PIPX = ["pipx==1.18.4", UV]  # pipx hands on to uv, where that lies beside it
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CONSTRAINTS = ["-c", str(ROOT / "constraints.txt")]
 SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
@@ -43,17 +45,17 @@ def call(*command: str, cwd: Path | str = "/", more: Mapping[str, str] | None = 
     return done.stdout
 
 
-def environment(folder: Path, python: str, *options: str) -> Installation:
+def environment(folder: Path, python: str) -> Installation:
     """Make an environment, without pip."""
-    call(python, "-I", "-m", "venv", *(options or ["--without-pip"]), str(folder))
+    call(python, "-I", "-m", "venv", "--without-pip", str(folder))
     return Installation(folder)
 
 
-def python(version: str) -> str:
+def python(wanted: str) -> str:
     """Name an interpreter, or skip the test."""
-    found = interpreters().get(version)
+    found = interpreters().get(wanted)
     if found is None:
-        pytest.skip(f"Python {version} is not installed")
+        pytest.skip(f"Python {wanted} is not installed")
     return found
 
 
@@ -67,6 +69,7 @@ class Tools:
     """An environment with what builds and what installs."""
 
     own: Installation
+    installer: str
 
     def pip(self, *arguments: str, into: Installation | None = None) -> str:
         """Run pip for an environment, by default for the one that it is in."""
@@ -77,7 +80,7 @@ class Tools:
     def uv(self, command: str, *arguments: str, into: Installation) -> str:
         """Run `uv pip` for an environment: as pip does it, in a tenth of the time."""
         options = ["--quiet", "--no-config", "--python", into.python]
-        return call(str(self.own.folder / "bin" / "uv"), "pip", command, *options, *arguments)
+        return call(self.installer, "pip", command, *options, *arguments)
 
     def build(self, source: Path, folder: Path) -> Path:
         """Build the wheel of a folder or an archive of sources."""
@@ -89,9 +92,9 @@ class Tools:
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Tools:
     folder = tmp_path_factory.mktemp("tools") / "env"
-    made = Tools(environment(folder, sys.executable, "--clear"))
+    made = Tools(environment(folder, sys.executable), installed_uv(tmp_path_factory))
     (setuptools,) = PROJECT["build-system"]["requires"]
-    made.pip("install", "--no-compile", setuptools, *INSTALLERS)
+    made.uv("install", f"pip=={version('pip')}", setuptools, *PIPX, into=made.own)
     return made
 
 
@@ -151,11 +154,11 @@ def test_from_an_archive_of_the_sources_it_is_the_same(
         }
 
 
-@pytest.mark.parametrize(("version", "installer"), [("3.10", "uv"), ("3.13", "pip")])
+@pytest.mark.parametrize(("wanted", "installer"), [("3.10", "uv"), ("3.13", "pip")])
 def test_two_wheels_in_one_environment(
-    version: str, installer: str, wheel: Path, tools: Tools, history: History, tmp_path: Path
+    wanted: str, installer: str, wheel: Path, tools: Tools, history: History, tmp_path: Path
 ) -> None:
-    made = environment(tmp_path / "env", python(version))
+    made = environment(tmp_path / "env", python(wanted))
     ours, theirs = [*CONSTRAINTS, str(wheel)], [str(made_up_wheel(tmp_path))]
 
     def install(*what: str) -> None:
@@ -209,8 +212,15 @@ def test_uv_installs_it_as_a_tool(
 ) -> None:
     more = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
     options = ["--quiet", "--no-config", "--python", python("3.13"), "--constraints"]
-    uv = str(tools.own.folder / "bin" / "uv")
-    call(uv, "tool", "install", *options, str(ROOT / "constraints.txt"), str(wheel), more=more)
+    call(
+        tools.installer,
+        "tool",
+        "install",
+        *options,
+        str(ROOT / "constraints.txt"),
+        str(wheel),
+        more=more,
+    )
     assert {path.name for path in (tmp_path / "bin").iterdir()} == {"repot", "hicache"}
     works(str(tmp_path / "bin" / "repot"), history)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.transforms.case import MemoryTree
 from tests.transforms.programs import BESIDE, Draw, Program, programs, run
 from transforms.engine import apply
@@ -22,9 +23,10 @@ Files = dict[str, bytes]
 EXISTING = (
     b"import json\n\nBASE = 3\n\n\ndef own(x):\n    return json.dumps(x)\n\n\nLAST = own(BASE)\n"
 )
-HEAD = 'format = 1\nformatters = "none"\n'
+HEAD = 'formatters = "none"\n'
 SETTINGS = settings(
-    max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=examples(40),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
@@ -39,7 +41,8 @@ def tree_of(program: Program, form: int) -> Files:
 
 def moved(files: Mapping[str, bytes], plan: str) -> tuple[Files, Outcome]:
     tree = MemoryTree({path: Blob(data) for path, data in files.items()})
-    outcome = apply(parse_plan((HEAD + plan).encode(), "plan.toml"), tree)
+    head = HEAD if plan.startswith("format") else f"format = 1\n{HEAD}"
+    outcome = apply(parse_plan((head + plan).encode(), "plan.toml"), tree)
     after = dict(files)
     for path, change in outcome.changes.items():
         if change.after is None:
@@ -89,7 +92,7 @@ def moves(draw: Draw) -> tuple[Files, str]:
     plan += f'[[destination]]\nmodule = "pkg.core"\nsymbols = {names(chosen[:cut])}\n{anchor}'
     if chosen[cut:]:
         plan += f'[[destination]]\nmodule = "pkg.extra"\nsymbols = {names(chosen[cut:])}\n'
-    return files, plan
+    return files, str(draw(st.sampled_from(["", "format = 2\n"]))) + plan
 
 
 def _close(program: Program, chosen: list[str], closure: str) -> None:

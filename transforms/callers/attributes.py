@@ -18,10 +18,12 @@ from transforms.callers.lookups import (
     call_on,
     is_assignment,
     is_lookup,
+    is_only_tested,
     is_patch,
     replaces,
 )
 from transforms.errors import Refusal
+from transforms.imports.statement import ImportedName
 from transforms.move.state import SourceState
 from transforms.result.outcome import Edit
 from transforms.scopes.types import Reference, Scope
@@ -171,6 +173,7 @@ class _Group:
             return self._multiple(call.node, source, line)
         if call is None or not (is_patch(call) or is_lookup(call)):
             self.caller.read(source.located.dotted, "", line)
+            self._note_value(reference.statement, outer, source, line)
             return None
         if call.name is None:
             self.caller.read(source.located.dotted, "", line)
@@ -183,6 +186,20 @@ class _Group:
         if is_patch(call):
             return self._patched(source, call.name, line)
         return self._read(source, call.name, line)
+
+    def _note_value(
+        self, statement: ast.stmt, node: ast.AST, source: SourceState, line: int
+    ) -> None:
+        """Note a module that is handed on: what moved is no longer read through it."""
+        dotted = source.located.dotted
+        lost = self.caller.around.lost[dotted]
+        if lost and not is_only_tested(statement, node):
+            self.caller.note(
+                "module as value",
+                line,
+                f"`{dotted}` is handed on here, and no longer has `{lost[0]}`: what is read from "
+                f'it is not known. `reexports = ["{lost[0]}"]` in the [[source]] keeps a name.',
+            )
 
     def _multiple(self, call: ast.Call, source: SourceState, line: int) -> str | None:
         """`patch.multiple(m, X=..., Y=...)`: all names must go to one module."""
@@ -207,10 +224,16 @@ class _Group:
             if use.source is source and use.target is not None:
                 moved.setdefault(use.target, []).append(use)
         explicit = [h for h in self.handles if h.imported == source.located.dotted]
-        going = bool(moved) and self._may_go(source, explicit, uses, moved.keys())
+        by_name = [target for target in sorted(moved) if self._is_hidden(target)]
+        targets = [target for target in moved if target not in by_name]
+        going = bool(moved) and self._may_go(source, explicit, uses, targets)
         if not going:
             for handle in explicit:
                 self.caller.read(source.located.dotted, "", handle.site.line)
+        for target in by_name:
+            self._import_names(target, moved.pop(target), explicit, going=going and not moved)
+        if by_name and not moved:
+            return
         if going and self._keeps_alias(source, moved):
             target = next(iter(moved))
             for handle in explicit:
@@ -225,6 +248,38 @@ class _Group:
         if moved:
             beside = explicit or self.handles[:1]
             bring(self.caller, brought, beside, going=going and bool(explicit))
+
+    def _is_hidden(self, target: str) -> bool:
+        """Whether nothing that is spelled as a module reaches `target` after the move."""
+        return target != self.caller.dotted and self.caller.around.hides(target)
+
+    def _import_names(
+        self, target: str, uses: Sequence[_Use], explicit: Sequence[Handle], *, going: bool
+    ) -> None:
+        """Import the names themselves: the package gives another thing by the module's name."""
+        editor, scope = self.caller.document.editor, self.binding.scope
+        symbols = dict.fromkeys(self._symbol(use, target) for use in uses)
+        for symbol in symbols:
+            references = [use.reference for use in uses if self._symbol(use, target) == symbol]
+            check_free(self.caller, symbol, f"{target}.{symbol}", scope, references)
+        for handle in explicit or self.handles[:1]:
+            site = handle.site
+            for symbol in symbols:
+                name = ImportedName(symbol)
+                editor.add(site, target, self.caller.spell(site, target), name, None)
+            if going and explicit:
+                editor.remove(site, handle.name)
+            self.caller.log(site, [ImportedName(symbol) for symbol in symbols], target)
+        for use in uses:
+            self._spell(use, "")
+
+    def _symbol(self, use: _Use, target: str) -> str:
+        """The name that a use reads; one that asks for the module itself is refused."""
+        reference, depth = use.reference, use.depth
+        if len(reference.attributes) > depth:
+            if isinstance(reference.attribute_nodes[depth].ctx, ast.Load):
+                return reference.attributes[depth]
+        raise self.caller.unreachable(use.line, target)
 
     def _keeps_alias(self, source: SourceState, moved: dict[str, list[_Use]]) -> bool:
         """An alias of the caller's own choice may stay; the old module's name would be wrong."""
@@ -342,6 +397,11 @@ class _Group:
             if not symbol:
                 raise self.caller.clash(use.line, self.binding.name, "the symbol lands here")
             check_free(self.caller, symbol, None, self.module.scopes.module, [reference])
+        self._spell(use, base)
+
+    def _spell(self, use: _Use, base: str) -> None:
+        reference, depth = use.reference, use.depth
+        symbol = reference.attributes[depth] if len(reference.attributes) > depth else ""
         for start, end in self._places(use):
             stop = end if base else self.module.text.index(symbol, end)
             if (start, stop) in self._spans:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable
 
+from transforms.callers.grammars import is_list
 from transforms.callers.texts import PICKLES, any_path, short_path, text_paths
 from transforms.move.state import Move
 from transforms.paths import to_bytes
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import Tree
 
+_INSTALLING = frozenset({"setup.py", "setup.cfg", "pyproject.toml"})
 PYTHON = (".py", ".pyi", ".pyw")
 _DOTS = re.compile(rb"\bfrom[ \t]*\.+[ \t]*import\b")
 
@@ -28,15 +31,17 @@ def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
     scripts = [path for path in regular if "." not in path.rpartition("/")[2]]
     texts = set(text_paths(regular))
     dots = set(_by_dots(tree, move, python))
-    found = {*tree.search(needle, [*python, *scripts, *texts]), *dots}
+    packages = set(_by_package(tree, move, regular)) - own
+    found = {*tree.search(needle, [*python, *scripts, *texts]), *dots, *packages}
     named = _import_pattern(move)
     found_in = dict.fromkeys([*python, *scripts], named)
     found_in |= dict.fromkeys(_packages(move), _table_pattern(move, named))
     found_in |= dict.fromkeys(texts, _text_pattern(move))
+    found_in |= dict.fromkeys(_lists(move, texts), needle)
     return {
         path: data
         for path, data in tree.read_many(sorted(found)).items()
-        if path in dots or path.endswith(PICKLES) or found_in[path].search(data)
+        if path in dots or path in packages or path.endswith(PICKLES) or found_in[path].search(data)
     }
 
 
@@ -57,6 +62,26 @@ def _packages(move: Move) -> list[str]:
     return [f"{folder}/__init__.py" for folder in sorted(folders) if folder]
 
 
+def _by_package(tree: Tree, move: Move, paths: Iterable[str]) -> list[str]:
+    """Files that say what is installed and name a package below which the move makes another."""
+    folders = {posixpath.dirname(path) for path in tree.entries()}
+    parents = {
+        move.names.package_of(group.located.path).rpartition(".")[0]
+        for group in move.groups
+        if posixpath.dirname(group.located.path) not in folders
+    }
+    if not move.plan.newer or not parents - {""}:
+        return []
+    own = [path for path in paths if posixpath.basename(path) in _INSTALLING]
+    return tree.search(re.compile(any_word(parents - {""})), own)
+
+
+def _lists(move: Move, texts: Iterable[str]) -> list[str]:
+    """Lists of files in the folder of a source, which name it by its last name alone."""
+    folders = {posixpath.dirname(source.located.path) for source in move.sources}
+    return [path for path in texts if posixpath.dirname(path) in folders and is_list(path)]
+
+
 def _any_of(names: Iterable[str]) -> bytes:
     """Any of the names, in UTF-8, or as a file in Latin-1 would hold it."""
     spelled = {to_bytes(name) for name in names}
@@ -74,10 +99,14 @@ def _dotted_pattern(move: Move) -> re.Pattern[bytes]:
 
 
 def _text_pattern(move: Move) -> re.Pattern[bytes]:
-    """Matches texts that name a source as a module, or its file."""
+    """Matches texts that name a source as a module, or its file, or what moved in part."""
     paths = any_path(short_path(source.located.path) for source in move.sources)
     return re.compile(
-        _dotted_pattern(move).pattern + rb"|" + paths.encode("utf-8", "surrogateescape")
+        _dotted_pattern(move).pattern
+        + rb"|"
+        + paths.encode("utf-8", "surrogateescape")
+        + rb"|"
+        + _reached_pattern(move)
     )
 
 
@@ -91,24 +120,32 @@ def _import_pattern(move: Move) -> re.Pattern[bytes]:
     """Matches Python files in which an import, or a whole dotted name, may mean a source.
 
     The last part of the name stands behind `from` or `import` on a line, in a list of names that
-    began on a line before, in a dynamic import, or before a dot and a name that moved. Bounded, so
+    began on a line before, in a dynamic import, or before a dot and a name that moved; or a string
+    is the source's file. Bounded, so
     that a line of megabytes costs no more than it must.
     """
-    moved = any_word(
-        name
-        for source in move.sources
-        for name in (source.symbols.defined if source.spec.becomes else source.moved)
-    )
     last = any_word(source.located.last for source in move.sources)
+    files = any_path(s.located.path for s in move.sources if "/" in s.located.path) or "(?!)"
     return re.compile(
         rb"\b(?:from|import)\b[^\n]{0,400}?" + last + rb""
         rb"|(?m:^)[ \t(]*(?:[\w \t\x80-\xff]{1,100},){0,40}[ \t]*" + last + rb""
         rb"|\bimport_module\b[^\n]{0,200}?"
         + last
         + rb"|"
-        + last
-        + rb"\."
-        + moved
+        + _reached_pattern(move)
         + rb"|"
         + _dotted_pattern(move).pattern
+        + rb"|[\x22\x27](?:\./)?(?:"
+        + files.encode("utf-8", "surrogateescape")
+        + rb")[\x22\x27]"
     )
+
+
+def _reached_pattern(move: Move) -> bytes:
+    """Matches the last part of a source, a dot or a colon, and a name that moves."""
+    moved = any_word(
+        name
+        for source in move.sources
+        for name in (source.symbols.defined if source.spec.becomes else source.moved)
+    )
+    return any_word(source.located.last for source in move.sources) + rb"[.:]" + moved

@@ -37,17 +37,19 @@ class Surroundings:
     """What is known about the move and the tree beside the file at hand."""
 
     def __init__(self, move: Move, cuts: Sequence[Cut], names: Names, tree: Tree) -> None:
-        self.move, self.names = move, names
+        self.move, self.names, self.tree = move, names, tree
         self.readers = Readers(tree, names, move.open_document)
         self.patches = Patches(cuts)
         self.sources = {source.located.dotted: source for source in move.sources}
         self.bound_back: dict[str, frozenset[str]] = {
             cut.source.located.dotted: _bound_back(cut) for cut in cuts
         }
+        self.lost = {cut.source.located.dotted: cut.lost() for cut in cuts}
         self.orphans: dict[str, frozenset[str]] = {
             cut.source.located.dotted: frozenset(cut.candidates()) for cut in cuts
         }
         self._shadowed: dict[str, bool] = {}
+        self._hidden: dict[str, bool] = {}
 
     def init_of(self, dotted: str) -> Document | None:
         """The `__init__` of a package of the tree, if it has one that parses."""
@@ -81,6 +83,47 @@ class Surroundings:
             if site is not None and site.is_from and f"{site.target}.{node.name}" != dotted:
                 return True
         return False
+
+    def hides(self, dotted: str) -> bool:
+        """Whether the package above a module gives another thing by the module's name, after all.
+
+        A package that runs `from .money import money` gives the function, whoever imports the
+        module by `from package import money` or reaches it as `package.money`.
+        """
+        package, _, last = dotted.rpartition(".")
+        if not package:
+            return False
+        if dotted not in self._hidden:
+            self._hidden[dotted] = (
+                last in self.move.package_names.get(package, ())
+                or self._will_export(package, last)
+                or self._binds_at_run_time(package, last, dotted)
+            )
+        return self._hidden[dotted]
+
+    def _will_export(self, package: str, name: str) -> bool:
+        plan = self.move.plan
+        for item in plan.packages:
+            if name in item.exports:
+                place = plan.place(item.line)
+                if self.names.locate_new(item.module, place, package=True).dotted == package:
+                    return True
+        return False
+
+    def _binds_at_run_time(self, package: str, name: str, dotted: str) -> bool:
+        """Whether an `__init__` binds the name to what is no module, or gets it by a star."""
+        document = self.init_of(package)
+        if document is None:
+            return False
+        for site in document.editor.sites:
+            if site.is_type_checking or site.is_local or not site.is_from:
+                continue
+            if site.is_star and self.move.home(site.target or "", name) is not None:
+                return not name.startswith("_")
+            for item in site.names:
+                if (item.asname or item.name) == name and f"{site.target}.{item.name}" != dotted:
+                    return True
+        return name in document.symbols.defined
 
     def is_loaded(self, source: SourceState, target: str) -> bool:
         """Whether a file that reaches `source` through a package finds `target` loaded, too."""
@@ -178,6 +221,18 @@ class Caller:
     def text(self, site: Site) -> str:
         """A statement on one line."""
         return " ".join(self.document.module.text[site.start : site.end].split())
+
+    def unreachable(self, line: int, target: str) -> Refusal:
+        """The refusal of a use that would need a module which its own package hides."""
+        package, _, last = target.rpartition(".")
+        return Refusal(
+            "clash",
+            f"This needs the module `{target}`, and `{package}` gives another `{last}`: what its "
+            "`__init__` binds by that name.",
+            next_step=f'Give the new module another name, such as `module = "{package}._{last}"`, '
+            "or list the file under `leave`.",
+            place=self.document.module.place(line),
+        )
 
     def clash(self, line: int, name: str, why: str) -> Refusal:
         """The refusal for a name that is taken."""

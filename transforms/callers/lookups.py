@@ -39,6 +39,25 @@ def call_on(statement: ast.stmt, target: ast.AST) -> AttributeCall | None:
     return None
 
 
+def is_only_tested(statement: ast.stmt, target: ast.AST) -> bool:
+    """Whether an expression stands alone, or is compared or tested, but is not passed on."""
+    if isinstance(statement, ast.Delete):
+        return True
+    for node in ast.walk(statement):
+        tested: list[ast.AST] = []
+        if isinstance(node, ast.Compare):
+            tested = [node.left, *node.comparators]
+        elif isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+            tested = [node.test]
+        elif isinstance(node, ast.Expr):
+            tested = [node.value]
+        elif isinstance(node, ast.UnaryOp):
+            tested = [node.operand]
+        if any(item is target for item in tested):
+            return True
+    return False
+
+
 def replaces(text: str, name: str) -> bool:
     """Whether a file seems to assign or patch an attribute of that name somewhere."""
     word = re.escape(name)

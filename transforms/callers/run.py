@@ -99,9 +99,11 @@ class CallerRun:
     def _note_stub(self, cut: Cut) -> None:
         path = cut.source.located.path
         stub = path.removesuffix(".py") + ".pyi"
-        if path.endswith(".py") and stub in self.tree.entries():
-            message = "The source has a stub; what moved stands in it still."
-            self.result.notes.append(Note("stub", Place(stub, 1), message))
+        elsewhere = f"/{cut.source.located.dotted.replace('.', '/')}.pyi"
+        for other in self.tree.entries():
+            if (path.endswith(".py") and other == stub) or other.endswith(elsewhere):
+                message = "The source has a stub; what moved stands in it still."
+                self.result.notes.append(Note("stub", Place(other, 1), message))
 
     def _is_left(self, path: str) -> bool:
         return any(path == item or fnmatch.fnmatchcase(path, item) for item in self.plan.leave)

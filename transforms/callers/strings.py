@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from transforms.callers.context import Caller
 from transforms.callers.detours import is_ours
 from transforms.callers.lookups import PATCH_OPTIONS
-from transforms.callers.roles import Roles
+from transforms.callers.roles import PartialRoles, Roles
+from transforms.callers.tables import Tables
+from transforms.callers.written import Written
 from transforms.result.outcome import Edit
 from transforms.syntax.called import called_name, last_name
 
@@ -49,15 +51,22 @@ class Strings:
         self._module_only = re.compile(rf"({joined})[.:]?\Z")
         self._entry = re.compile(rf"(?<![\w.])({joined})(:)([^\W\d]\w*)")
         self._import = re.compile(rf"\bfrom[ \t]+({joined})[ \t]+import\b([^\r\n]*)")
-        self._roles = Roles(names)
+        self._own = Tables(caller)
+        self._roles, self._partial = Roles(names), PartialRoles(caller.move)
 
     def rewrite(self) -> None:
         """Record the edits in the document, and the notes."""
+        if self.caller.move.plan.newer:
+            self._own.rewrite()
         if self._outside_imports():
             self._literals()
             self._documentation()
+        if self.caller.move.plan.newer:
+            self._doctests()
+        self._examples()
         self._relative_imports()
         self._shortened()
+        self._files()
         self._tables()
 
     def _outside_imports(self) -> bool:
@@ -70,7 +79,7 @@ class Strings:
         return False
 
     def _moves(self, dotted: str, name: str | None) -> bool:
-        return bool(name) and self.caller.move.home(dotted, name or "") not in (None, dotted)
+        return bool(name) and self.caller.move.named(dotted, name or "") not in (None, dotted)
 
     # String literals
 
@@ -86,7 +95,9 @@ class Strings:
         for node in strings_of(self.module.tree):
             if isinstance(node, ast.JoinedStr):
                 self._f_string(node)
-            elif node in spared or not self._dotted.search(str(node.value)):
+            elif (
+                node in spared or node in self._own.done or not self._dotted.search(str(node.value))
+            ):
                 continue
             elif self.caller.is_frozen(node):
                 self._note_names(node, str(node.value))
@@ -135,10 +146,12 @@ class Strings:
         exact = found.end() == len(str(node.value))
         module = self._patched(dotted, name, line) if lookup.kind == "patch" and exact else None
         if lookup.kind != "patch" or not exact:
-            module = self.caller.move.home(dotted, name)
+            module = self.caller.move.named(dotted, name)
             if module is None:
                 self.caller.read(dotted, name, line)
-        if module not in (None, dotted):
+        if module is not None and module != dotted:
+            if self.caller.around.hides(module):
+                raise self.caller.unreachable(line, module)
             self._replace(node, f"{dotted}{found[2]}{name}", f"{module}{found[2]}{name}")
 
     def _patched(self, dotted: str, name: str, line: int) -> str | None:
@@ -168,7 +181,7 @@ class Strings:
         """`"name = source:NAME"` in a `setup.py`."""
         start, end = self.module.span(node)
         for found in self._entry.finditer(self.module.text, start, end):
-            home = self.caller.move.home(found[1], found[3])
+            home = self.caller.move.named(found[1], found[3])
             line = self.module.line_of(found.start())
             if home is None:
                 self.caller.read(found[1], found[3], line)
@@ -211,7 +224,7 @@ class Strings:
             at = match.start()
             if _within(at, strings) and not _within(at, standing):
                 continue
-            home = self.caller.move.home(match[1], match[2])
+            home = self.caller.move.named(match[1], match[2])
             line = self.module.line_of(at)
             if home is None or home == match[1]:
                 continue
@@ -220,6 +233,37 @@ class Strings:
                 continue
             self.edits.replace(match.start(1), match.end(1), home)
             self._log("documentation", line, match[0], f"{home}.{match[2]}")
+
+    def _doctests(self) -> None:
+        """Imports of examples, and references that leave packages out."""
+        text = self.module.text
+        if ">>>" not in text and ":`" not in text:
+            return
+        standing = [self.module.span(node) for node in standing_strings(self.module.tree)]
+        written = Written(self.caller.around)
+        found = [(c.start, c.end, c.new) for c in written.imports(text, "", doctests=True)]
+        found += self._partial.find(text)
+        for start, end, new in sorted(found):
+            line = self.module.line_of(start)
+            inside = _within(start, standing) or self._is_comment(start)
+            if inside and not self.caller.is_frozen(ast.Pass(lineno=line, col_offset=0)):
+                self.edits.replace(start, end, new)
+                self._log("documentation", line, text[start:end], " ".join(new.split()))
+
+    def _examples(self) -> None:
+        """`>>> shop.orders.Money`: an example that reaches what moved through its old module."""
+        if ">>>" not in self.module.text:
+            return
+        for found in self._dotted.finditer(self.module.text):
+            line = self.module.line_of(found.start())
+            example = self.module.line_text(line).lstrip(" \t").startswith((">>>", "..."))
+            if example and found[3] in self.caller.around.lost.get(found[1], ()):
+                message = f"An example reaches `{found[3]}` through its old module."
+                self.caller.note("doctest", line, message)
+
+    def _is_comment(self, offset: int) -> bool:
+        start = self.module.line_start(offset)
+        return self.module.text[start:offset].lstrip(" \t\f").startswith("#")
 
     # What is only noted
 
@@ -275,6 +319,16 @@ class Strings:
                 if self._moves(dotted, found[1]) and ours and not known:
                     self._note(node, f"may reach `{dotted}` through another module")
 
+    def _files(self) -> None:
+        """`"shop/orders.py"`: the file of a source, for a tool or to be read."""
+        files = {s.located.path: s for s in self.caller.sources.values() if "/" in s.located.path}
+        if not any(path in self.module.text for path in files):
+            return
+        for node in strings_of(self.module.tree):
+            value = str(node.value) if isinstance(node, ast.Constant) else ""
+            if value.removeprefix("./") in files and not self.caller.is_frozen(node):
+                self._note(node, f"names `{value}`, which no longer has what moved")
+
     def _tables(self) -> None:
         """A package that may load its modules lazily: `{"source": ["NAME"]}`."""
         if not self.module.path.endswith("/__init__.py"):
@@ -290,9 +344,14 @@ class Strings:
             named = {str(node.value) for node in literals}
             if not any(self._moves(dotted, name) for name in named):
                 continue
+            moved = sorted(name for name in named if self._moves(dotted, name))
             for node in literals:
-                if node.value in (last, f".{last}"):
-                    self._note(node, "a table names a source, and elsewhere what moved from it")
+                if node.value in (last, f".{last}") and node not in self._own.done:
+                    self._note(
+                        node,
+                        f"a table names `{dotted}`, and elsewhere `{moved[0]}`, which moved from "
+                        f'it; `reexports = ["{moved[0]}"]` in the [[source]] keeps it there',
+                    )
 
     def _note(self, node: ast.expr, why: str) -> None:
         self.caller.note("string", node.lineno, f"{why[0].upper()}{why[1:]}.")

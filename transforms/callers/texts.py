@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transforms.callers.context import Readings, Surroundings
+from transforms.callers.grammars import Grammar, grammar_of, settles
 from transforms.callers.roles import Roles
+from transforms.callers.written import Written
 from transforms.errors import Place
 from transforms.result.outcome import Edit, Note
 
@@ -21,6 +23,8 @@ OTHERS = (".ipynb", ".yaml", ".yml", ".json", ".sh", ".pyx", ".pxd")
 PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 _NAMED = frozenset({"makefile", "dockerfile", "jenkinsfile", "procfile", "codeowners"})
 _WHOLE = re.compile(r"[ \t]*(?:\.\.[ \t]+[\w:+-]+::|:::)[ \t]*~?\Z")
+_INCLUDES = re.compile(r"(?:include::|--8<--|:::|@include)[^\n]*\Z")
+_WHOLE_MODULE = "Is about"  # so begins a note that says less than one of a name
 _EXCERPT = 200
 
 
@@ -30,12 +34,12 @@ def text_paths(paths: Iterable[str]) -> list[str]:
     found = []
     for path in paths:
         name = posixpath.basename(path).lower()
-        if name.endswith(suffixes) or name in _NAMED:
+        if name.endswith(suffixes) or name in _NAMED or grammar_of(path) is not None:
             found.append(path)
     return found
 
 
-_PLAN = re.compile(r"(?ms)\A(?:#[^\n]*\n|\s)*format *= *1\b.*^\[\[source\]\]")
+_PLAN = re.compile(r"(?ms)\A(?:#[^\n]*\n|\s)*format *= *[12]\b.*^\[\[source\]\]")
 
 
 @dataclass(slots=True)
@@ -59,6 +63,7 @@ class Texts:
         self._entry = re.compile(rf"(?<![\w.])({joined}):([^\W\d]\w*)")
         self._import = re.compile(rf"\bfrom[ \t]+({joined})[ \t]+import\b(.*)")
         self._roles = Roles(names)
+        self._written = Written(around)
         files = {short_path(s.located.path): s for s in around.sources.values()}
         self._files = files
         self._file = re.compile(rf"(?<![\w.-])(?:[\w.-]+/){{0,40}}?({any_path(files)})(?!\w)")
@@ -70,6 +75,12 @@ class Texts:
             self._note_pickle(path, result)
             return result
         text = data.decode("utf-8", "surrogateescape")
+        grammar = grammar_of(path)
+        if self._around.move.plan.newer:
+            new = self._written_anew(path, text, grammar, result) if grammar else text
+            result.notes += self._notes(path, new)
+            result.data = new.encode("utf-8", "surrogateescape")
+            return result
         found: Iterator[re.Match[str]] = iter(())
         kind = "documentation"
         if path.lower().endswith(CONFIGURATION):
@@ -81,6 +92,26 @@ class Texts:
         result.data = new.encode("utf-8", "surrogateescape")
         return result
 
+    def _written_anew(self, path: str, text: str, grammar: Grammar, result: TextResult) -> str:
+        """The text by the grammar of its file; what entry points still read is recorded."""
+        if path.endswith(".toml") and _PLAN.search(text):
+            return text
+        if path.lower().endswith(CONFIGURATION):
+            for found in self._entry.finditer(text):
+                key = found[1], found[2]
+                if key not in result.external and self._around.move.named(*key) in (None, key[0]):
+                    line = text.count("\n", 0, found.start()) + 1
+                    result.external[key] = place_in(path, text, line, found.start())
+        parts: list[str] = []
+        position = at = 0
+        line = 1
+        for change in self._written.changes(path, text, grammar):
+            parts += [text[position : change.start], change.new]
+            position = change.end
+            line, at = line + text.count("\n", at, change.start), change.start
+            result.edits.append(Edit(change.kind, line, change.before, change.after))
+        return "".join([*parts, text[position:]])
+
     def _replaced(
         self, path: str, text: str, found: list[re.Match[str]], kind: str, result: TextResult
     ) -> str:
@@ -90,7 +121,7 @@ class Texts:
         for match in found:
             dotted, name = match[1], match[2]
             line, at = line + text.count("\n", at, match.start()), match.start()
-            home = self._around.move.home(dotted, name)
+            home = self._around.move.named(dotted, name)
             if home is None or home == dotted:
                 if home is None and kind == "entry point":
                     result.external.setdefault((dotted, name), place_in(path, text, line, at))
@@ -106,16 +137,21 @@ class Texts:
         if path.endswith(".toml") and _PLAN.search(text):
             return
         kind = "notebook" if path.lower().endswith(".ipynb") else "text"
-        noted: set[int] = set()
+        noted: dict[int, Note] = {}
         patterns = (self._dotted, self._import, self._file)
         mentions = [found for pattern in patterns for found in pattern.finditer(text)]
         line, at = 1, 0
         for found in sorted(mentions, key=lambda m: m.start()):
             line, at = line + text.count("\n", at, found.start()), found.start()
-            why = "" if line in noted else self._why(path, text, found)
-            if why:
-                noted.add(line)
-                yield Note(kind, place_in(path, text, line, at), why)
+            if line in noted and not self._is_whole(noted[line]):
+                continue
+            why = self._why(path, text, found)
+            if why and (line not in noted or not why.startswith(_WHOLE_MODULE)):
+                noted[line] = Note(kind, place_in(path, text, line, at), why)
+        yield from noted.values()
+
+    def _is_whole(self, note: Note) -> bool:
+        return note.message.startswith(_WHOLE_MODULE)
 
     def _why(self, path: str, text: str, found: re.Match[str]) -> str:
         """What a person should know about a mention; "" if nothing."""
@@ -135,7 +171,9 @@ class Texts:
         """The same for a source that is named as a whole."""
         if self._around.sources[found[1]].spec.emptied == "delete":
             return f"Names `{found[1]}`, which is deleted; it was left alone."
-        if path.lower().endswith(CONFIGURATION):
+        if self._around.move.offers_all(found[1]):
+            return ""
+        if path.lower().endswith(CONFIGURATION) or settles(path, "modules"):
             return f"Is about `{found[1]}` as a whole; it does not reach what moved."
         before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
         if path.lower().endswith(DOCUMENTS) and _WHOLE.match(before):
@@ -147,8 +185,11 @@ class Texts:
         source = self._files[found[1]]
         if source.spec.emptied == "delete" or source.spec.becomes is not None:
             return f"Names `{source.located.path}`, which goes; it was left alone."
-        settles = path.lower().endswith((*CONFIGURATION, "codeowners"))
-        return f"Is about `{source.located.path}`; it does not reach what moved." if settles else ""
+        line = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if path.lower().endswith(DOCUMENTS) and _INCLUDES.search(line):
+            return f"Shows a part of `{source.located.path}`; what moved is no longer in it."
+        about = path.lower().endswith((*CONFIGURATION, "codeowners")) or settles(path, "paths")
+        return f"Is about `{source.located.path}`; it does not reach what moved." if about else ""
 
     def _why_import(self, found: re.Match[str]) -> str:
         names = re.findall(r"\w+", found[2].replace("\\n", " "))
@@ -158,7 +199,7 @@ class Texts:
         return "Imports from a source; it was left alone." if "(" in found[2] else ""
 
     def _moves(self, dotted: str, name: str) -> bool:
-        return self._around.move.home(dotted, name) not in (None, dotted)
+        return self._around.move.named(dotted, name) not in (None, dotted)
 
     def _note_pickle(self, path: str, result: TextResult) -> None:
         """A pickle names a class or function by module and name, close together."""

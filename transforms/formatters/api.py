@@ -16,6 +16,7 @@ from transforms.formatters.environments import ensure
 from transforms.formatters.firstparty import Stubs, find_stubs, words
 from transforms.formatters.formatter import Stage, Tool
 from transforms.formatters.hooks import Hooks, read_hooks
+from transforms.formatters.others import Unrun
 from transforms.formatters.running import match, run
 from transforms.formatters.settings import Configuration
 from transforms.formatters.store import Results, cache_folder
@@ -69,6 +70,11 @@ class Formatters:
         self.tools = tools
         self._hooks = hooks
         self._say = say or (lambda _: None)
+
+    @property
+    def unrun(self) -> tuple[Unrun, ...]:
+        """Hooks that rewrite code and are not run."""
+        return self._hooks.unrun
 
     def format(self, files: Mapping[str, bytes], tree: Tree) -> dict[str, Formatted]:
         """Format files, given by path, as the hooks would; the order of `files` is kept.

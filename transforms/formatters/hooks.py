@@ -15,6 +15,7 @@ from transforms.errors import Place
 from transforms.formatters import registry
 from transforms.formatters.document import Item, read_yaml
 from transforms.formatters.formatter import HOOKS_FILE, BuiltIn, Formatter, Hook, Manifest
+from transforms.formatters.others import REWRITING, Unrun
 from transforms.formatters.refusals import bad_configuration, unknown_version
 from transforms.formatters.settings import is_regular
 from transforms.tree import Tree
@@ -43,11 +44,12 @@ _FROZEN = re.compile(rf"#\s*frozen:\s*{_NUMBER}\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The formatters of one repository in the order they run."""
+    """The formatters of one repository in the order they run; `unrun` rewrite code, and do not."""
 
     files: str = ""
     exclude: str = "^$"
     hooks: tuple[Hook, ...] = ()
+    unrun: tuple[Unrun, ...] = ()
 
 
 def read_hooks(tree: Tree) -> Hooks:
@@ -59,16 +61,21 @@ def read_hooks(tree: Tree) -> Hooks:
     lines = data.decode("utf-8-sig").splitlines()
     stages = top["default_stages"].texts("default_stages") if "default_stages" in top else None
     found: list[Hook] = []
+    unrun: list[Unrun] = []
     for repo in top["repos"].items("repos") if "repos" in top else []:
-        found += _hooks_of(repo, stages, lines)
+        found += _hooks_of(repo, stages, lines, unrun)
     return Hooks(
         files=top["files"].text("files") if "files" in top else "",
         exclude=top["exclude"].text("exclude") if "exclude" in top else "^$",
         hooks=tuple(found),
+        unrun=tuple(unrun),
     )
 
 
-def _hooks_of(repo: Item, stages: list[str] | None, lines: list[str]) -> Iterator[Hook]:
+def _hooks_of(
+    repo: Item, stages: list[str] | None, lines: list[str], unrun: list[Unrun]
+) -> Iterator[Hook]:
+    """The hooks of a repository that are run; what rewrites code otherwise goes to `unrun`."""
     table = repo.table("repo")
     if "repo" not in table or "hooks" not in table:
         raise bad_configuration("A repository lacks `repo` or `hooks`.", repo.place)
@@ -86,7 +93,11 @@ def _hooks_of(repo: Item, stages: list[str] | None, lines: list[str]) -> Iterato
                 f"The hook `{identity}` comes from `{url}`, which Repot does not know.",
                 hook["id"].place,
             )
-        if identity not in known or not _runs(hook, stages):
+        if not _runs(hook, stages):
+            continue
+        if identity not in known:
+            if identity in REWRITING:
+                unrun.append(Unrun(identity, hook["id"].place))
             continue
         formatter, manifest = known[identity]
         version = _version(formatter, table.get("rev"), repo, lines, url)

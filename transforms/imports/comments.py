@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from transforms.imports.editor import ImportEditor
 from transforms.source.edits import Edits
@@ -16,6 +16,7 @@ _SECTION = re.compile(
     r"(?i)#.*\b(standard|stdlib|built-?ins?|third|3rd|external|first|local|own|project|internal"
     r"|library|libraries|imports?|packages|modules)\b"
 )
+_HEADING_WORDS = 5  # of a comment line, the sign among them
 _WORD = re.compile(r"\w+")
 
 
@@ -26,24 +27,43 @@ def drop_comments(module: Module, editor: ImportEditor, edits: Edits) -> None:
     names what goes. What speaks to a tool, and what belongs to the file, stays.
     """
     emptied: dict[ast.AST, Site] = {s.node: s for s in editor.sites if _goes(editor, s)}
-    statements = module.statements
-    for statement in statements:
-        site = emptied.get(statement.node)
-        if site is None or statement.shared or statement.block_start == statement.start:
-            continue
-        first, last = module.line_of(statement.block_start), module.line_of(statement.start) - 1
-        lines = [module.line_text(line) for line in range(first, last + 1)]
-        while lines and is_directive(lines[-1]):
-            lines.pop()
-        own = _own_lines(lines)
-        if not own:
-            continue
-        heads = _heads_more(module, statements, statement, emptied)
-        if not heads or (_names(site, own) and not any(map(_SECTION.search, own))):
-            stop = first + len(lines)
+    for statement in module.statements:
+        lines = _leaving(module, statement, emptied)
+        if lines:
             edits.delete_lines(
-                module.line_starts[stop - len(own) - 1], module.line_starts[stop - 1]
+                module.line_starts[lines.start - 1], module.line_starts[lines.stop - 1]
             )
+
+
+def leaving_comment(module: Module, statement: Statement, emptied: Mapping[ast.AST, Site]) -> str:
+    """The comment above an import that goes with it, with its line end; "" if none does.
+
+    `emptied` are the import statements that lose all their names.
+    """
+    lines = _leaving(module, statement, emptied)
+    texts = [module.line_text(line) for line in lines]
+    if len(texts) == 1 and len(texts[0].split()) <= _HEADING_WORDS and _SECTION.search(texts[0]):
+        return ""  # it heads a section of the source's imports
+    if not texts:
+        return ""
+    return module.text[module.line_starts[lines.start - 1] : module.line_starts[lines.stop - 1]]
+
+
+def _leaving(module: Module, statement: Statement, emptied: Mapping[ast.AST, Site]) -> range:
+    """The lines of the comment above an import that go with it; an empty range if none do."""
+    site = emptied.get(statement.node)
+    if site is None or statement.shared or statement.block_start == statement.start:
+        return range(0)
+    first, last = module.line_of(statement.block_start), module.line_of(statement.start) - 1
+    lines = [module.line_text(line) for line in range(first, last + 1)]
+    while lines and is_directive(lines[-1]):
+        lines.pop()
+    own = _own_lines(lines)
+    heads = bool(own) and _heads_more(module, module.statements, statement, emptied)
+    if heads and (not _names(site, own) or any(map(_SECTION.search, own))):
+        return range(0)
+    stop = first + len(lines)
+    return range(stop - len(own), stop)
 
 
 def _goes(editor: ImportEditor, site: Site) -> bool:

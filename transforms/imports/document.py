@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from transforms.errors import Place
@@ -30,7 +30,8 @@ from transforms.tree.names import refuse_unimportable
 class Wanted:
     """A name that a file needs: from which module (absolute), spelled how, for run time or not.
 
-    `pragma` is a comment for tools that a statement made for it carries.
+    `pragma` is a comment for tools that a statement made for it carries. `apart`: for type checkers
+    even where the module is loaded at run time.
     """
 
     target: str
@@ -38,6 +39,7 @@ class Wanted:
     name: ImportedName
     type_checking: bool = False
     pragma: str | None = None
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,11 @@ class _New:
 
 
 class Document:
-    """A file being changed. `package` is where relative imports in it start."""
+    """A file being changed. `package` is where relative imports in it start.
+
+    `newer`: a name for annotations joins a run-time import of its module, and the constant of type
+    checkers is spelled as the file spells it, or the one that it is made `like`.
+    """
 
     def __init__(
         self,
@@ -61,15 +67,19 @@ class Document:
         *,
         sorter: bool,
         style: ImportStyle | None = None,
+        newer: bool = False,
+        like: Document | None = None,
     ) -> None:
         self.path = path
         self.package = package
         self.module = once((Module, path, data), lambda: Module(path, data))
+        self.newer, self.like = newer, like
         self.sorter = sorter  # a formatter sorts imports afterwards: in place is enough
         self._style = style
         self.edits = Edits(self.module.text, self.module.newline)
         self.editor = ImportEditor(self.module, package, lambda: self.style, sorter=sorter)
-        self.symbols = once((Symbols, path, data), lambda: Symbols(self.module))
+        found = (Symbols, path, data, newer)
+        self.symbols = once(found, lambda: Symbols(self.module, newer=newer))
         self.head = Head(self.module)
         self._wanted: list[tuple[Wanted, int | None]] = []
         self._new: list[_New] = []
@@ -84,6 +94,8 @@ class Document:
 
     def finish(self) -> bytes:
         """The new bytes."""
+        if self.newer:
+            self._settle_type_checking()
         if self._type_checking:
             self._create_type_checking_block()
         self._place_new()
@@ -99,7 +111,10 @@ class Document:
         """
         refuse_unimportable(wanted.spelled, Place(self.path, 1))
         if wanted.type_checking:
-            self._import_for_type_checking(wanted)
+            if not self.newer:
+                self._import_for_type_checking(wanted)
+            elif wanted not in self._type_checking:
+                self._type_checking.append(wanted)  # until all is known that is imported
             return
         site = self.statement_from(wanted.target, before, wanted.pragma)
         if site is None and wanted.pragma is None:
@@ -139,11 +154,13 @@ class Document:
                 return site
         return None
 
-    def import_plain(self, name: ImportedName, *, before: int | None = None) -> None:
-        """`import NAME` at module level, unless it is there."""
+    def import_plain(
+        self, name: ImportedName, *, before: int | None = None, comment: str = ""
+    ) -> None:
+        """`import NAME` at module level, unless it is there, with a comment above it."""
         if not self._has_plain(name):
             text = render_import(None, [name], style=self.style, newline=self.module.newline)
-            self._add_new(_New(name.name, True, text, before))
+            self._add_new(_New(name.name, True, comment + text, before))
 
     def import_text(self, text: str, spelled: str, *, before: int | None = None) -> None:
         """Put in a `from` import as it is written elsewhere."""
@@ -202,16 +219,56 @@ class Document:
         elif wanted not in self._type_checking:
             self._type_checking.append(wanted)
 
+    def _settle_type_checking(self) -> None:
+        """Names for annotations join a run-time import of their module; the others have a guard."""
+        waiting, self._type_checking = self._type_checking, []
+        for wanted in waiting:
+            if any(other.name == wanted.name for other, _ in self._wanted):
+                continue  # it is imported at run time, too
+            if not wanted.apart and self._loads(wanted.target):
+                self.import_name(replace(wanted, type_checking=False))
+            else:
+                self._import_for_type_checking(wanted)
+
+    def _loads(self, target: str) -> bool:
+        """Whether a plain statement of the module level imports names from `target`."""
+        return any(other.target == target for other, _ in self._wanted) or any(
+            self.editor.target_of(site) == target and not self.editor.is_emptied(site)
+            for site in self.editor.sites
+            if site.is_from and not site.guards
+        )
+
+    def checking_module(self) -> ImportedName | None:
+        """How the file imports `typing` where it asks it for `TYPE_CHECKING`, if it does that."""
+        for statement in self.symbols.statements:
+            node = statement.node
+            if isinstance(node, ast.If) and is_type_checking(node):
+                root = node.test.value if isinstance(node.test, ast.Attribute) else None
+                for binding in self.symbols.imports.get(getattr(root, "id", ""), []):
+                    if isinstance(binding.node, ast.Import) and not binding.guards:
+                        return ImportedName(binding.alias.name, binding.alias.asname)
+        return None
+
+    def _spelled_checking(self) -> str:
+        """Import what tells type checkers apart, and give the name by which it is asked for."""
+        likes = [self, self.like] if self.newer and self.like else [self] if self.newer else []
+        if "TYPE_CHECKING" in self.symbols.bindings:
+            return "TYPE_CHECKING"
+        for name in filter(None, (document.checking_module() for document in likes)):
+            self.import_plain(name)
+            return f"{name.asname or name.name}.TYPE_CHECKING"
+        self.import_name(Wanted("typing", "typing", ImportedName("TYPE_CHECKING")))
+        return "TYPE_CHECKING"
+
     def _create_type_checking_block(self) -> None:
-        if "TYPE_CHECKING" not in self.symbols.bindings:
-            self.import_name(Wanted("typing", "typing", ImportedName("TYPE_CHECKING")))
+        checking = self._spelled_checking()
         indent = self.style.indent_unit
         newline = self.module.newline
         lines = [
             indent + statement.text + newline
             for statement in sorted(self._grouped(self._type_checking, indent), key=self._key)
         ]
-        text = "if TYPE_CHECKING:" + newline + "".join(lines)
+        text = f"if {checking}:" + newline + "".join(lines)
         offset = self.head.end
         self.edits.insert_block(offset, Block(text, 1, self.gap_after(offset), Rank.TYPE_CHECKING))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from transforms.imports.document import Document, is_empty_without
 from transforms.imports.editor import ImportEditor
 from transforms.imports.rebased import rebase
 from transforms.imports.statement import Shrink
 from transforms.source.edits import Edits
+from transforms.source.imports import is_type_checking
 from transforms.source.module import Statement
 from transforms.tree.names import Located
 
@@ -36,6 +37,28 @@ def may_stand_twice(node: ast.stmt) -> bool:
     return False
 
 
+def holds_imports(node: ast.stmt) -> bool:
+    """Whether a statement is an `if` or a `try` with an import somewhere in it."""
+    return isinstance(node, (ast.If, ast.Try)) and any(
+        isinstance(child, (ast.Import, ast.ImportFrom)) for child in ast.walk(node)
+    )
+
+
+def stands_alone(guards: Sequence[ast.stmt]) -> bool:
+    """Whether an import can be taken out of its guards, whatever else these hold.
+
+    It stands right in one `if TYPE_CHECKING:` in which no two statements share a line.
+    """
+    if len(guards) != 1 or not (isinstance(guards[0], ast.If) and is_type_checking(guards[0])):
+        return False
+    last = guards[0].lineno
+    for child in guards[0].body:
+        if child.lineno <= last:
+            return False
+        last = child.end_lineno or child.lineno
+    return True
+
+
 def only_imports(node: ast.stmt) -> bool:
     """Whether a statement is an import, or an `if` around nothing else."""
     if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)):
@@ -49,16 +72,20 @@ def guard_text(
     needed: Collection[ast.alias],
     destination: Located,
     shrink: ShrinkOf,
+    *,
+    alone: bool = False,
 ) -> str:
     """A guard as `destination` gets it, with the needed aliases only.
 
-    A `try` is taken whole: whether it falls back depends on all that it imports.
+    A `try` is taken whole: whether it falls back depends on all that it imports. `alone`: of an
+    `if TYPE_CHECKING:` the needed imports are taken and nothing that stands beside them.
     """
     module = document.module
     edits = Edits(module.text, module.newline)
     editor = document.editor.anew()
     inside = [s for s in editor.sites if s.guards and s.guards[0] is statement.node]
-    if only_imports(statement.node):
+    alone = alone and is_type_checking(statement.node)
+    if alone or only_imports(statement.node):
         for site in inside:
             for alias, name in zip(site.node.names, site.names, strict=True):
                 if alias not in needed:
@@ -69,8 +96,33 @@ def guard_text(
             editor.shrink[site] = rule
         rebase(editor, site, destination)
     drop_empty_branches(document, statement.node, editor, edits)
+    if alone:
+        _drop_others(document, statement.node, edits)
     editor.finish(edits)
-    return edits.apply_within(statement.start, statement.end)
+    text = edits.apply_within(statement.start, statement.end)
+    return _closed_up(text, module.newline) if alone else text
+
+
+def _drop_others(document: Document, node: ast.stmt, edits: Edits) -> None:
+    """Take out of a guard what is no import, with the comments that touch it."""
+    module = document.module
+    for child in node.body if isinstance(node, ast.If) else ():
+        if not isinstance(child, (ast.Import, ast.ImportFrom)):
+            start = module.line_start(module.span(child)[0])
+            while module.line_text(module.line_of(start) - 1).lstrip(" \t\f").startswith("#"):
+                start = module.line_start(start - 1)
+            edits.delete_lines(start, module.after_line(module.span(child)[1]))
+
+
+def _closed_up(text: str, newline: str) -> str:
+    """A guard without the gaps that what was taken out leaves: at its ends, and doubled."""
+    kept: list[str] = []
+    for line in text.split(newline):
+        if line.strip() or (len(kept) > 1 and kept[-1].strip()):
+            kept.append(line)
+    while kept and not kept[-1].strip():
+        kept.pop()
+    return newline.join(kept)
 
 
 def drop_empty_branches(

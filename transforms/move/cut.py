@@ -8,12 +8,13 @@ from collections.abc import Collection
 from transforms.errors import Place, Refusal
 from transforms.imports.document import Document, Wanted
 from transforms.imports.statement import ImportedName, render_import
-from transforms.move.needs import is_for_checkers
+from transforms.move.needs import is_for_checkers, refuse_run_time
 from transforms.move.old_names import give_with_warning
 from transforms.move.orphans import Orphans
 from transforms.move.state import Group, Move, SourceState
+from transforms.scopes.types import Reference
 from transforms.source.edits import Block
-from transforms.source.fixtures import is_fixture_use
+from transforms.source.fixtures import finds, is_conftest, is_fixture_use, own_fixtures
 from transforms.source.symbols import Symbols
 from transforms.syntax.kinds import is_future, is_string
 from transforms.tree.names import refuse_unimportable, relative_name
@@ -29,7 +30,7 @@ class Cut:
         self.source, self.move = source, move
         self.symbols: Symbols = source.symbols
         self.document: Document = source.document
-        self.orphans = Orphans(source.document, source.cut)
+        self.orphans = Orphans(source.document, source.cut, newer=move.plan.newer)
         self.removed_imports: list[str] = []
         self.imports_back: list[str] = []
 
@@ -54,7 +55,8 @@ class Cut:
                 module.line_start(statement.block_start), module.after_line(statement.end)
             )
         checks = any(self.needed_back().values()) or bool(self.given_with_warning())
-        self.orphans = Orphans(self.document, self.source.cut, external, checks=checks)
+        newer = self.move.plan.newer
+        self.orphans = Orphans(self.document, self.source.cut, external, checks=checks, newer=newer)
         self.removed_imports += self.orphans.drop()
         self._import_back()
         if given := self.given_with_warning():
@@ -83,13 +85,22 @@ class Cut:
         listed = self._listed() if self.source.spec.old is None else set()
         wanted: dict[str, bool] = {}
         for name in sorted(self.source.moved):
+            if self._is_found_anyway(name, used.get(name, ())) and name not in listed:
+                continue
             if name in used or name in listed or self._is_offered(name):
-                wanted[name] = (
+                wanted[name] = name in self.source.spec.type_checking or (
                     name not in listed
                     and not self._is_offered(name)
                     and all(is_for_checkers(use, self.symbols) for use in used[name])
                 )
         return wanted
+
+    def lost(self) -> list[str]:
+        """Moved names that nothing gives any longer to who asks the old module for them."""
+        back = {name for name, annotates in self.needed_back().items() if not annotates}
+        kept = self.move.package_names.get(self.source.located.dotted, set())
+        given = set(self.given_with_warning())
+        return [name for name in self.source.moved if name not in back | kept | given]
 
     def _listed(self) -> set[str]:
         """Names in what stays of `__all__`."""
@@ -102,7 +113,22 @@ class Cut:
     def _is_offered(self, name: str) -> bool:
         """Whether the plan keeps the name importable from here."""
         reexports = self.source.spec.reexports
+        if self.move.plan.newer and self._is_for_tests_below(name):
+            return True
         return not name.startswith("_") if reexports is None else name in reexports
+
+    def _is_for_tests_below(self, name: str) -> bool:
+        """Whether pytest asks this file for the name, for all tests below its folder."""
+        fixtures = {fixture.node.name for fixture in own_fixtures(self.document.module.tree)}
+        hook = name.startswith("pytest_")
+        return is_conftest(self.source.located.path) and (hook or name in fixtures)
+
+    def _is_found_anyway(self, name: str, uses: Collection[Reference]) -> bool:
+        """Whether only tests ask for a fixture that now lies in a `conftest.py` of theirs."""
+        home = self.source.moved[name].located.path
+        if not (self.move.plan.newer and uses and finds(home, self.source.after.path)):
+            return False
+        return all(map(is_fixture_use, uses)) and not self._is_offered(name)
 
     def _pragma(self, name: str) -> str | None:
         """What an import back needs, so that a linter does not call it unused."""
@@ -114,11 +140,13 @@ class Cut:
     def _import_back(self) -> None:
         given = set(self.given_with_warning())
         wanted = {name: only for name, only in self.needed_back().items() if name not in given}
+        self._check_apart(wanted)
         in_place: list[Wanted] = []
         for name, type_checking in wanted.items():
             pragma = None if type_checking else self._pragma(name)
             target, spelled = self._target(name)
-            item = Wanted(target, spelled, ImportedName(name), type_checking, pragma)
+            apart = name in self.source.spec.type_checking
+            item = Wanted(target, spelled, ImportedName(name), type_checking, pragma, apart)
             self.imports_back.append(f"from {spelled} import {name}")
             if self.source.spec.imports_back == "in place" and not type_checking:
                 if self.document.statement_from(target, self._first_cut(), pragma) is None:
@@ -127,6 +155,21 @@ class Cut:
             self.document.import_name(item, before=self._first_use(name))
         if in_place:
             self._insert_in_place(in_place)
+
+    def _check_apart(self, wanted: Collection[str]) -> None:
+        """What the plan puts under TYPE_CHECKING is imported back at all, and needed by no run."""
+        used = self.symbols.uses(self.remaining)
+        postponed = self.symbols.has_future_annotations
+        for name in self.source.spec.type_checking:
+            if name not in wanted:
+                raise Refusal(
+                    "plan-schema",
+                    f"`type_checking` lists `{name}`, which `{self.source.located.dotted}` does "
+                    "not import back.",
+                    next_step="List moved symbols that what stays uses in annotations.",
+                    place=self.move.plan.place(self.source.spec.line),
+                )
+            refuse_run_time(name, used.get(name, ()), self.source, postponed=postponed)
 
     def _target(self, name: str) -> tuple[str, str]:
         """The module to import `name` back from, and how it is spelled here."""

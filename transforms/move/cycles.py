@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 
 from transforms.errors import Place, Refusal
+from transforms.move.causes import Causes, Need, told
 from transforms.move.state import Move
-from transforms.reading.accepts import Accepts
+from transforms.reading.accepts import Acceptable
 from transforms.result.changes import Blob
 from transforms.source.imports import is_type_checking
 from transforms.syntax.parsing import parse
@@ -39,15 +42,20 @@ def check_cycles(
     """
     loading = Loading(tree, after, names, parsed)
     family = {*created, *(source.after.dotted for source in move.sources)}
-    _refuse_cycles(
+    found = _find_cycles(
         sorted(loading.new_paths),
         lambda dotted: dotted in family or loading.is_imported(dotted),
         Graph(loading.before_edges),
         Graph(loading.after_edges),
         created,
-        loading.place,
-        move.accepts,
     )
+    cycles: dict[frozenset[str], Cycle] = {}
+    for cycle in found:
+        around = (*cycle.chain, *(loading.place(name, 1).path for name in cycle.chain))
+        if not move.accepts.covers("cycle", around):
+            cycles.setdefault(frozenset(cycle.chain), cycle)
+    if cycles:
+        raise _refusal(list(cycles.values()), Causes(move), loading)
 
 
 class Loading:
@@ -222,23 +230,70 @@ class Graph:
         return None
 
 
-def _refuse_cycles(
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Modules that load each other in a circle, and the line of each import of the next one.
+
+    The last module is the first again, or one that stood for it before the move.
+    """
+
+    chain: tuple[str, ...]
+    lines: tuple[int, ...]
+
+
+class Cycles(Acceptable):
+    """A refusal of import cycles. `helpers`: what would end them by standing in both modules."""
+
+    def __init__(
+        self, refusal: Refusal, module: str, helpers: Mapping[int, tuple[str, ...]]
+    ) -> None:
+        super().__init__(refusal, module, "")
+        self.helpers = helpers
+
+
+def _refusal(cycles: list[Cycle], causes: Causes, loading: Loading) -> Cycles:
+    """All cycles at once, with who needs what of whom, and the lines that would end them."""
+    texts, needs, place = [], list[Need](), None
+    for cycle in cycles:
+        said = []
+        for (module, target), line in zip(pairwise(cycle.chain), cycle.lines, strict=True):
+            found = causes.needs(module, target)
+            needs += found
+            where = loading.place(module, line)
+            place = place or (found[0].place if found else where)
+            imports = f"`{module}` imports `{target}` ({where.path}:{where.line})"
+            said.append(told(found) or imports)
+        texts.append(f"{' -> '.join(cycle.chain)}: {'; '.join(said)}")
+    what = "an import cycle" if len(texts) == 1 else f"{len(texts)} import cycles"
+    remedies = causes.remedies(needs)
+    general = (
+        "Move what both sides need into a module of its own, or list a helper under `copy`; an "
+        "import used only in annotations can stand under TYPE_CHECKING."
+    )
+    refusal = Refusal(
+        "cycle",
+        f"The move would make {what}: {'. And '.join(texts)}.",
+        next_step=f"Write {' and '.join(remedies)}." if remedies else general,
+        place=place,
+    )
+    return Cycles(refusal, cycles[0].chain[0], causes.helpers(needs))
+
+
+def _find_cycles(
     changed: Iterable[str],
     is_imported: Callable[[str], bool],
     before: Graph,
     after: Graph,
     stand_ins: Mapping[str, str],
-    place: Callable[[str, int], Place],
-    accepts: Accepts,
-) -> None:
-    """Refuse if an import of a changed module closes a cycle that was not there.
+) -> Iterator[Cycle]:
+    """Every import of a changed module that closes a cycle that was not there.
 
     `stand_ins` maps each new module to the source it came from. Among a source and the modules
     made from it there may be no cycle at all, since before they were one module without any.
     """
     family = {*stand_ins, *stand_ins.values()}
     for module in changed:
-        for target, line in sorted(after.edges(module).items()):
+        for target in sorted(after.edges(module)):
             if module in family and target in family:
                 back = _cycle_within(family, after, module, target)
             elif _was_loaded(before, stand_ins, module, target):
@@ -247,17 +302,9 @@ def _refuse_cycles(
                 break
             else:
                 back = _new_cycle(before, after, stand_ins, module, target)
-            if back is None:
-                continue
-            refusal = Refusal(
-                "cycle",
-                "The move would make an import cycle: " + " -> ".join([module, *back]) + ".",
-                next_step="Move what both sides need into a module of its own, or list a helper "
-                "under `copy`; an import used only in annotations can stand under TYPE_CHECKING.",
-                place=place(module, line),
-            )
-            around = (module, *back)
-            accepts.refuse(refusal, (*around, *(place(name, line).path for name in around)))
+            if back is not None:
+                chain = (module, *back)
+                yield Cycle(chain, tuple(after.edges(one)[other] for one, other in pairwise(chain)))
 
 
 def _cycle_within(family: set[str], after: Graph, module: str, target: str) -> list[str] | None:

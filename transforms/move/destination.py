@@ -20,17 +20,21 @@ from transforms.syntax.kinds import is_future, is_string
 _COMMENT_BLOCK = re.compile(r"(?m)(?:^#[^\r\n]*(?:\r\n|\r|\n|\Z))+")
 
 
-def compose(groups: Sequence[Group], preambles: Sequence[Preamble], *, sorter: bool) -> bytes:
+def compose(
+    groups: Sequence[Group], preambles: Sequence[Preamble], *, sorter: bool, newer: bool = False
+) -> bytes:
     """The bytes of a new module."""
     first = groups[0]
     source = first.source.document
     newline = source.module.newline
     document = Document(
         first.located.path,
-        _head_text(groups, preambles, newline).encode(),
+        _head_text(groups, preambles, newline, newer=newer).encode(),
         first.located.package,
         sorter=sorter,
         style=source.style,
+        newer=newer,
+        like=source,
     )
     for group, preamble in zip(groups, preambles, strict=True):
         if group.source is not first.source:
@@ -51,9 +55,11 @@ def compose(groups: Sequence[Group], preambles: Sequence[Preamble], *, sorter: b
     return text.encode()
 
 
-def _head_text(groups: Sequence[Group], preambles: Sequence[Preamble], newline: str) -> str:
+def _head_text(
+    groups: Sequence[Group], preambles: Sequence[Preamble], newline: str, *, newer: bool
+) -> str:
     """Header, `__future__` imports, and the imports of the first source as they stand there."""
-    parts = [part for part in [_header(groups, newline)] if part]
+    parts = [part for part in [_header(groups, newline, newer=newer)] if part]
     futures = list(dict.fromkeys(preamble.future for preamble in preambles if preamble.future))
     parts += [with_newlines(newline.join(futures), newline)] if futures else []
     first = groups[0].source
@@ -67,7 +73,7 @@ def _head_text(groups: Sequence[Group], preambles: Sequence[Preamble], newline: 
     for index in sorted(pieces):
         if previous is not None:
             text += newline * (1 + _gap_over(first.document.module, previous, index))
-        text += pieces[index].text
+        text += pieces[index].comment + pieces[index].text
         previous = index
     parts += [text] if text else []
     return (newline * 2).join(parts) + (newline if parts else "")
@@ -83,7 +89,7 @@ def _unite(pieces: dict[int, Piece], piece: Piece, document: Document) -> None:
     whole = document.module.text[statement.start : statement.end]
     longer = max((other, piece), key=lambda item: len(item.text))
     text = whole if names - longer.binds else longer.text
-    pieces[piece.index] = Piece(piece.index, text, True, names)
+    pieces[piece.index] = Piece(piece.index, text, True, names, piece.comment)
 
 
 def _gap_over(module: Module, above: int, below: int) -> int:
@@ -96,23 +102,27 @@ def _gap_over(module: Module, above: int, below: int) -> int:
     return 0
 
 
-def _header(groups: Sequence[Group], newline: str) -> str:
-    """The plan's own header, or the source's licence; "" for neither."""
+def _header(groups: Sequence[Group], newline: str, *, newer: bool) -> str:
+    """The plan's own header, or the source's licence; "" for neither.
+
+    `newer`: a licence comes along unasked.
+    """
     for group in groups:
         if group.spec.header is not None:
             return with_newlines(group.spec.header.rstrip("\n"), newline)
     for group in groups:
-        if not group.spec.licence:
+        if not (group.spec.licence or newer):
             continue
         licence = licence_of(group.source.document.module)
-        if not licence:
+        if not licence and group.spec.licence:
             raise Refusal(
                 "no-licence",
                 f"`{group.source.located.path}` starts with no licence text to copy.",
                 next_step="Drop `licence = true`, or write the text as `header`.",
                 place=group.source.place(1),
             )
-        return with_newlines(licence, newline)
+        if licence:
+            return with_newlines(licence, newline)
     return ""
 
 

@@ -60,7 +60,11 @@ def _home(name: str, located: Located, move: Move, package: Package) -> str:
 def _fresh(homes: dict[str, str], package: Package) -> str:
     if not (package.dunder_all and homes):
         return ""
-    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(homes)) + "]\n"
+    return _listed(sorted(homes))
+
+
+def _listed(names: list[str]) -> str:
+    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in names) + "]\n"
 
 
 def _import(document: Document, located: Located, homes: dict[str, str], *, relative: bool) -> None:
@@ -128,6 +132,8 @@ def _add_to_all(document: Document, names: list[str]) -> None:
                 document.edits.insert(end, _separator(document, node.value) + f'"{name}"')
         return
     text = "__all__ = [" + ", ".join(f'"{name}"' for name in names) + "]" + module.newline
+    if document.newer:  # as in an `__init__` that the plan makes
+        text = with_newlines(_listed(names), module.newline)
     statements = document.symbols.statements
     definition = bool(statements) and statements[-1].is_definition
     gap = module.definition_gap if definition else 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable
 
-from transforms.move.state import Group
+from transforms.errors import Refusal
+from transforms.move.state import Group, SourceState
 from transforms.scopes.types import Reference, ScopeKind
 from transforms.source.imports import is_type_checking
 from transforms.source.symbols import ImportedBinding, Symbols
@@ -99,6 +100,22 @@ def is_for_checkers(reference: Reference, symbols: Symbols) -> bool:
             and all(last_name(bare(base)) in _PLAIN_BASES for base in owner.bases)
         )
     return True
+
+
+def refuse_run_time(
+    name: str, uses: Iterable[Reference], source: SourceState, *, postponed: bool
+) -> None:
+    """Refuse to import a name for type checkers only if a run looks it up."""
+    read_by_checkers = {"string", "type comment", *(["postponed"] if postponed else [])}
+    for use in uses:
+        if use.annotation not in read_by_checkers:
+            raise Refusal(
+                "unresolved-name",
+                f"`{name}` is to be imported for type checkers only, and is looked up at run time "
+                "here.",
+                next_step=f"Take `{name}` off `type_checking`, or quote the annotation first.",
+                place=source.place(getattr(use.node, "lineno", 1)),
+            )
 
 
 def dotted_imports(bindings: Iterable[ImportedBinding]) -> list[ImportedBinding]:

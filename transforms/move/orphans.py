@@ -10,7 +10,13 @@ import ast
 from collections.abc import Collection, Iterable
 
 from transforms.imports.document import Document, is_empty_without
-from transforms.imports.guards import drop_empty_branches, only_imports
+from transforms.imports.guards import (
+    drop_empty_branches,
+    holds_imports,
+    may_stand_twice,
+    only_imports,
+    stands_alone,
+)
 from transforms.imports.statement import ImportedName
 from transforms.move.needs import dotted_imports, reached_modules
 from transforms.source.imports import is_type_checking
@@ -21,7 +27,8 @@ class Orphans:
     """What a source need not import any more once the statements in `cut` have left it.
 
     `names` are bound by imports that go, `guards` are statements that go whole. `kept` are names
-    that others read; `checks`: an `if TYPE_CHECKING:` is needed for other imports.
+    that others read; `checks`: an `if TYPE_CHECKING:` is needed for other imports; `newer`: what a
+    guard sets beside its imports goes with them, and an import leaves an `if TYPE_CHECKING:` alone.
     """
 
     def __init__(
@@ -31,12 +38,15 @@ class Orphans:
         kept: Collection[str] = (),
         *,
         checks: bool = False,
+        newer: bool = False,
     ) -> None:
         self.document = document
         self.symbols: Symbols = document.symbols
         self.cut = set(cut)
         self.kept = set(kept)
         self.checks = checks
+        self.newer = newer
+        self.flags = self._flags() if newer else {}
         self.names: set[str] = set()
         self.guards: set[int] = set()
         self._find()
@@ -59,7 +69,7 @@ class Orphans:
             }
             self.names = {
                 name
-                for name, bindings in self.symbols.imports.items()
+                for name, bindings in {**self.flags, **self.symbols.imports}.items()
                 if name in left
                 and name not in used
                 and name not in listed
@@ -69,12 +79,26 @@ class Orphans:
             guards = {
                 binding.index
                 for name in self.names
-                for binding in self.symbols.imports[name]
+                for binding in self.symbols.imports.get(name, ())
                 if binding.guards and self._goes(binding.index)
             }
             if guards <= self.guards:
                 return
             self.guards |= guards
+
+    def _alone(self, binding: ImportedBinding, node: ast.stmt) -> bool:
+        return self.newer and is_type_checking(node) and stands_alone(binding.guards)
+
+    def _flags(self) -> dict[str, list[ImportedBinding]]:
+        """Names that guards of imports set beside them, as `HAS_X` is set; nothing else binds."""
+        symbols, found = self.symbols, {}
+        for name, indices in symbols.defined.items():
+            nodes = [symbols.statements[index].node for index in indices]
+            if name not in symbols.imports and all(map(holds_imports, nodes)):
+                changed = name in symbols.rebound or name in symbols.mutations
+                if all(map(may_stand_twice, nodes)) and not changed:
+                    found[name] = list[ImportedBinding]()
+        return found
 
     def _is_suppressed(self, bindings: Iterable[ImportedBinding]) -> bool:
         editor = self.document.editor
@@ -93,6 +117,8 @@ class Orphans:
             return False
         if isinstance(node, ast.Try):
             return _only_falls_back(node)
+        if self.flags and self.symbols.binds(index) & self.flags.keys():
+            return may_stand_twice(node)
         gone = {
             site.node
             for site in self.document.editor.sites
@@ -111,11 +137,11 @@ class Orphans:
             )
         branched = set()
         for name in sorted(self.names):
-            for binding in self.symbols.imports[name]:
+            for binding in self.symbols.imports.get(name, ()):
                 node = self.symbols.statements[binding.index].node
                 if binding.index in self.guards:
                     dropped.append(binding)
-                elif not binding.guards or only_imports(node):
+                elif not binding.guards or only_imports(node) or self._alone(binding, node):
                     self._remove(binding)
                     dropped.append(binding)
                     branched |= {binding.index} if binding.guards else set()

@@ -28,27 +28,31 @@ def add_piece(document: Document, piece: Piece, group: Group, before: int | None
         for name in sorted(piece.binds):
             document.drop_checked(name)
     if isinstance(node, ast.ImportFrom):
-        _add_from(document, text, node, group, before)
+        comment = with_newlines(piece.comment, document.module.newline)
+        _add_from(document, text, node, group, before, comment)
     elif isinstance(node, ast.Import):
         for alias in node.names:
-            document.import_plain(ImportedName(alias.name, alias.asname), before=before)
+            imported = ImportedName(alias.name, alias.asname)
+            comment = with_newlines(piece.comment, document.module.newline)
+            document.import_plain(imported, before=before, comment=comment)
     elif not (isinstance(node, ast.If) and _into_type_checking(document, node, group)):
         _add_guard(document, text, node)
 
 
 def _add_from(
-    document: Document, text: str, node: ast.ImportFrom, group: Group, before: int | None
-) -> None:
+    document: Document, text: str, node: ast.ImportFrom, group: Group, before: int | None,
+    comment: str,
+) -> None:  # fmt: skip
     """One that carries comments of its own stays as it is written; names of others are merged."""
     target = resolve_import(group.located.package, node.level, node.module) or ""
     spelled = "." * node.level + (node.module or "")
     names = [ImportedName(alias.name, alias.asname) for alias in node.names]
-    plain = "#" not in text
+    plain = "#" not in text and not comment
     pragma = Look(text, "", node).pragma
     fitting = document.statement_from(target, before, pragma)
-    mergeable = plain or (pragma is not None and text.count("#") == 1)
+    mergeable = plain or (pragma is not None and text.count("#") == 1 and not comment)
     if node.names[0].name == "*" or not mergeable or (fitting is None and not plain):
-        document.import_text(text, spelled, before=before)
+        document.import_text(comment + text, spelled, before=before)
         return
     for name in names:
         document.import_name(Wanted(target, spelled, name, pragma=pragma), before=before)

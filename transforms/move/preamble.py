@@ -9,18 +9,27 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from transforms.errors import Refusal
+from transforms.imports.comments import leaving_comment
 from transforms.imports.document import Document, Wanted
-from transforms.imports.guards import ShrinkOf, guard_text, may_stand_twice
+from transforms.imports.guards import (
+    ShrinkOf,
+    guard_text,
+    holds_imports,
+    may_stand_twice,
+    only_imports,
+    stands_alone,
+)
 from transforms.imports.rebased import moved_text, respelled
 from transforms.imports.statement import ImportedName, Shrink
-from transforms.move.needs import Needs, dotted_imports, reached_modules
+from transforms.move.needs import Needs, dotted_imports, reached_modules, refuse_run_time
 from transforms.move.state import Group, Move, SourceState
-from transforms.source.fixtures import is_fixture_use
-from transforms.source.imports import Site
+from transforms.source.fixtures import finds, is_fixture_use
+from transforms.source.imports import Site, is_type_checking
 from transforms.source.module import Statement
 from transforms.source.symbols import ImportedBinding, Symbols
 from transforms.syntax.kinds import is_future
@@ -37,12 +46,16 @@ Definer = Callable[[str, str], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A statement of the source as the destination gets it. `index`: where the source has it."""
+    """A statement of the source as the destination gets it. `index`: where the source has it.
+
+    `comment` stood above it and goes along, with its line end.
+    """
 
     index: int
     text: str  # without the last line end
     is_import: bool
     binds: frozenset[str]
+    comment: str = ""
 
 
 @dataclass(slots=True)
@@ -67,13 +80,15 @@ class Context:
 
     `definer`: the module and name that a name of a module stands for after the move. `shrink`: how
     an import is laid out that loses names. `already`: whether the destination has a name, as the
-    same thing. `existing`: the destination, unless it is new.
+    same thing. `leaving`: imports that leave a source, and take their comments along. `existing`:
+    the destination, unless it is new.
     """
 
     move: Move
     definer: Definer
     shrink: ShrinkOf
     already: Callable[[str], bool]
+    leaving: Callable[[SourceState], Set[str]]
     existing: Document | None = None
 
 
@@ -109,7 +124,26 @@ class _Deriver:
             else:
                 depends = bool(helper_names & set(self._test_names(statement)))
                 self._guard(statement, self.guarded[index], depends=depends)
+        self._check_apart()
         return self.result
+
+    def _check_apart(self) -> None:
+        """What the plan puts under TYPE_CHECKING is imported at all, and needed by no run."""
+        apart = {item.name.asname or item.name.name for item in self.result.wanted if item.apart}
+        existing = self.context.existing
+        symbols = self.symbols if existing is None else existing.symbols
+        for name in self.group.spec.type_checking:
+            if name not in apart:
+                raise Refusal(
+                    "plan-schema",
+                    f"`type_checking` lists `{name}`, which `{self.destination.dotted}` does not "
+                    "import by name.",
+                    next_step="List names that the moved code uses and that it takes from another "
+                    "module.",
+                    place=self.move.plan.place(self.group.spec.line),
+                )
+            uses = self.needs.names[name]
+            refuse_run_time(name, uses, self.source, postponed=symbols.has_future_annotations)
 
     def _is_there(self, index: int) -> bool:
         """Whether the destination has a helper statement already, word for word."""
@@ -125,16 +159,26 @@ class _Deriver:
         if name in self.needs.bound or self._has_guard_of(name) or self.context.already(name):
             return
         if group is not None:
-            self._want(group.located.dotted, name)
-        elif self._is_copied(name) or (name in self.symbols.imports and self._copies_import(name)):
+            if not self._finds_fixture(group, name):
+                self._want(group.located.dotted, name)
+        elif self._is_copied(name) or self._copies_import(name):
             return
         elif name in self.symbols.defined or name in self.symbols.imports:
+            self._refuse_half_bound(name)
             self._want(self.source.after.dotted, name)
         elif name not in MODULE_NAMES and name not in BUILTINS:
             self._from_stars()
 
+    def _finds_fixture(self, group: Group, name: str) -> bool:
+        """Whether only tests ask for a fixture that lands in a `conftest.py` of theirs."""
+        found = self.move.plan.newer and finds(group.located.path, self.destination.path)
+        return found and all(map(is_fixture_use, self.needs.names[name]))
+
     def _is_copied(self, name: str) -> bool:
-        return any(index in self.group.copied for index in self.symbols.defined.get(name, ()))
+        indices = set(self.symbols.defined.get(name, ()))
+        if self.move.plan.newer:  # a copied guard brings what it imports
+            indices |= {index for index, _ in self.symbols.bindings.get(name, ())}
+        return not indices.isdisjoint(self.group.copied)
 
     def _has_guard_of(self, name: str) -> bool:
         """Whether only `if TYPE_CHECKING:` needs the name, and the destination has its own."""
@@ -149,17 +193,80 @@ class _Deriver:
         """The guards of imports that the destination gets because moved code uses a name."""
         if name in self.source.moved or self._is_copied(name) or not self._can_copy(name):
             return []
-        found = self._guarded(self.symbols.imports[name])
-        return [] if found and self.context.already(name) else [b.index for b in found]
+        bindings = self._guarded(self.symbols.imports.get(name, []))
+        found = [b.index for b in bindings] or self._flag_guards(name)
+        return [] if found and self.context.already(name) else found
 
     def _can_copy(self, name: str) -> bool:
         """Whether the imports that bind `name` may be copied; else the source gives it."""
         bindings = self.symbols.imports.get(name, [])
+        if not bindings:
+            return bool(self._flag_guards(name))
         own = {binding.index for binding in bindings if binding.guards}
         if not set(self.symbols.defined.get(name, ())) <= own | {b.index for b in bindings}:
             return False  # bound otherwise, too, by a statement of its own
-        statements = self.symbols.statements
-        return bool(bindings) and all(may_stand_twice(statements[index].node) for index in own)
+        return all(
+            self._comes_whole(index)
+            or all(self._stands_alone(b) for b in bindings if b.index == index)
+            for index in own
+        )
+
+    def _comes_whole(self, index: int) -> bool:
+        """Whether the new module may have a guard of imports with all that it sets."""
+        node = self.symbols.statements[index].node
+        if not may_stand_twice(node):
+            return False
+        flags = self.symbols.binds(index) - self.symbols.imports.keys()
+        return not self.move.plan.newer or all(map(self._is_set_by_guards, flags))
+
+    def _refuse_half_bound(self, name: str) -> None:
+        """A name that the source has only where an import succeeds cannot be imported from it."""
+        places = self.symbols.bindings.get(name, ())
+        indices = {index for index, _ in places}
+        node = self.symbols.statements[min(indices)].node if len(indices) == 1 else None
+        if not (self.move.plan.newer and isinstance(node, ast.Try) and may_stand_twice(node)):
+            return
+        bound = {id(binding.statement) for _, binding in places}
+        for handler in node.handlers:
+            inside = {id(child) for part in handler.body for child in ast.walk(part)}
+            if not (bound & inside or isinstance(handler.body[-1], ast.Raise)):
+                flags = self.symbols.binds(min(indices)) - self.symbols.imports.keys()
+                changed = sorted(flag for flag in flags if not self._is_set_by_guards(flag))
+                listed = ", ".join(f'"{flag}"' for flag in changed)
+                place = self.source.place(node.lineno)
+                raise Refusal(
+                    "unresolved-name",
+                    f"`{self.source.located.dotted}` has `{name}` only where this import succeeds, "
+                    f"so `{self.destination.dotted}` cannot take it from there.",
+                    next_step=f"Write `copy = [{listed}]` in the [[destination]] of "
+                    f"`{self.destination.dotted}` ({self.move.plan.place(self.group.spec.line)}), "
+                    "so that it gets the guard with all that changes what it sets.",
+                    place=place,
+                )
+
+    def _stands_alone(self, binding: ImportedBinding) -> bool:
+        """Whether an import can be taken out of its guard, whatever else that holds."""
+        return self.move.plan.newer and stands_alone(binding.guards)
+
+    def _flag_guards(self, name: str) -> list[int]:
+        """The guards of imports that set `name` beside them, as `HAS_X` is set; none otherwise.
+
+        The new module gets the guard, as it does for the imports: the flag is theirs.
+        """
+        symbols = self.symbols
+        if not self.move.plan.newer or name in symbols.imports:
+            return []
+        indices = symbols.defined.get(name, [])
+        along = {other for index in indices for other in symbols.binds(index)}
+        return indices if all(map(self._is_set_by_guards, along)) else []
+
+    def _is_set_by_guards(self, name: str) -> bool:
+        """Whether nothing but guards of imports that may stand twice binds or changes a name."""
+        symbols = self.symbols
+        places = symbols.bindings.get(name, [])
+        nodes = [symbols.statements[index].node for index, _ in places]
+        changed = name in symbols.rebound or name in symbols.mutations
+        return not changed and all(holds_imports(n) and may_stand_twice(n) for n in nodes)
 
     def _guarded(self, bindings: list[ImportedBinding]) -> list[ImportedBinding]:
         """Those under a guard, but for what type checkers see of a name imported plainly."""
@@ -170,8 +277,10 @@ class _Deriver:
         """Record the import statements that bind `name`; false if only the source can give it."""
         if not self._can_copy(name):
             return False
-        bindings = self.symbols.imports[name]
+        bindings = self.symbols.imports.get(name, [])
         plain = [binding for binding in bindings if not binding.guards]
+        for index in self._flag_guards(name):
+            self.guarded.setdefault(index, [])
         for binding in self._of_dotted(name, plain):
             self.plain.setdefault(binding.index, []).append(binding)
         for binding in self._guarded(bindings):
@@ -187,10 +296,12 @@ class _Deriver:
     def _want(self, target: str, name: str) -> None:
         existing = self.context.existing
         symbols = self.symbols if existing is None else existing.symbols
-        annotates = self.needs.only_annotates(name, postponed=symbols.has_future_annotations)
+        postponed = symbols.has_future_annotations
+        apart = name in self.group.spec.type_checking
+        annotates = apart or self.needs.only_annotates(name, postponed=postponed)
         pragma = "# noqa: F401" if all(map(is_fixture_use, self.needs.names[name])) else None
         self.result.wanted.append(
-            Wanted(target, self._spell(target, None), ImportedName(name), annotates, pragma)
+            Wanted(target, self._spell(target, None), ImportedName(name), annotates, pragma, apart)
         )
 
     def _spell(self, target: str, like: ast.ImportFrom | None) -> str:
@@ -226,8 +337,24 @@ class _Deriver:
         ]
         if keep:
             names = frozenset(n.asname or n.name.partition(".")[0] for n in keep)
-            text = self._pruned(site, keep)
-            self.result.head.append(Piece(statement.index, text, True, names))
+            text, comment = self._pruned(site, keep), self._comment(statement)
+            self.result.head.append(Piece(statement.index, text, True, names, comment))
+
+    def _comment(self, statement: Statement) -> str:
+        """The comment that leaves the source with an import."""
+        if statement.block_start == statement.start:
+            return ""
+        return leaving_comment(self.document.module, statement, self._emptied)
+
+    @cached_property
+    def _emptied(self) -> dict[ast.AST, Site]:
+        """The import statements that leave the source, with their comments."""
+        gone = self.context.leaving(self.source)
+        return {
+            site.node: site
+            for site in self.document.editor.sites
+            if not site.guards and site.alone and gone >= _bound(site)
+        }
 
     def _elsewhere(self, site: Site, imported: ImportedName) -> bool:
         """Import the name from where it now lives, if that is not where the source says."""
@@ -249,11 +376,14 @@ class _Deriver:
             if bound != original:
                 raise self._itself(site, f"imports `{original}` as `{bound}`")
             return True  # the destination defines it
-        if target == site.target:
+        apart = bound in self.group.spec.type_checking
+        if target == site.target and not apart:
             return False
         wanted = ImportedName(original, bound if bound != original else None)
-        pragma = self.document.editor.look(site).pragma
-        self.result.wanted.append(Wanted(target, self._spell(target, node), wanted, False, pragma))
+        pragma = None if apart else self.document.editor.look(site).pragma
+        self.result.wanted.append(
+            Wanted(target, self._spell(target, node), wanted, apart, pragma, apart)
+        )
         return True
 
     def _refuse_itself(self, site: Site, imported: str) -> None:
@@ -310,16 +440,30 @@ class _Deriver:
         self, statement: Statement, bindings: list[ImportedBinding], *, depends: bool
     ) -> None:
         """A guard with the imports that are needed; `depends`: its condition is a helper."""
+        newer = self.move.plan.newer
         text = guard_text(
             self.document,
             statement,
             {binding.alias for binding in bindings},
             self.destination,
             self.context.shrink,
+            alone=newer,
         )
         names = frozenset(binding.name for binding in bindings)
+        if newer and not (only_imports(statement.node) or is_type_checking(statement.node)):
+            names = frozenset(self.symbols.binds(statement.index))
+            for name in sorted(names):
+                self.context.already(name)  # refuses if the destination means something else
         piece = Piece(statement.index, text, not depends, names)
         (self.result.tail if depends else self.result.head).append(piece)
+
+
+def _bound(site: Site) -> set[str]:
+    """The names that a plain import statement binds."""
+    return {
+        name.asname or (name.name if site.is_from else name.name.partition(".")[0])
+        for name in site.names
+    }
 
 
 def _future_text(symbols: Symbols) -> str:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from transforms.move.cut import Cut
+from transforms.move.examples import example_names
+from transforms.move.registries import class_registrations
 from transforms.move.state import Group, Move, SourceState
 from transforms.result.outcome import Note
 from transforms.scopes.types import Reference
+from transforms.source.fixtures import finds, is_conftest, own_fixtures
 from transforms.source.mutations import decorator_roots
 from transforms.source.symbols import Symbols
 from transforms.syntax.called import called_name, decorating, last_name
 from transforms.syntax.kinds import is_main_guard
 
+_SHOWN = 3  # names that a message lists
 _OWN_PLACE = frozenset({"__file__", "__path__", "__package__", "__spec__", "__loader__"})
 # Functions that look up files or modules from the name of a module.
 _FROM_NAME = frozenset(
@@ -22,15 +27,22 @@ _FROM_NAME = frozenset(
 _REGISTERING = frozenset({"register", "route", "command", "group", "task", "subscribe", "on"})
 
 
-def remarks(move: Move) -> Iterator[Note]:
+def remarks(move: Move, cuts: Sequence[Cut]) -> Iterator[Note]:
     """Notes on the code that moves, and on what stays behind of its surroundings."""
     for group in move.groups:
         for index in sorted({*group.body, *group.carried, *group.copied}):
             yield from _own_module(group, index)
             yield from _registrations(group, index)
+        back = _is_imported_back(group.source.symbols, group)
+        if not (back or _is_exported_above(group, move)):
+            yield from class_registrations(group, move)
         yield from _prepared_imports(group)
     for source in move.sources:
         yield from _calls_that_stay(source)
+    for cut in cuts:
+        yield from _own_names(cut)
+        yield from _fixtures(cut)
+        yield from example_names(cut)
 
 
 def _note(source: SourceState, kind: str, node: ast.AST, message: str) -> Note:
@@ -59,6 +71,53 @@ def _own_module(group: Group, index: int) -> Iterator[Note]:
                 reference.node,
                 "`__name__` is used to look something up, and is another one there.",
             )
+
+
+def _own_names(cut: Cut) -> Iterator[Note]:
+    """What stays asks its module for all its names, or for one by a text: some are gone."""
+    lost = cut.lost()
+    if not lost:
+        return
+    source = cut.source
+    shown = ", ".join(f"`{name}`" for name in lost[:_SHOWN]) + (", ..." * (len(lost) > _SHOWN))
+    keep = f'`reexports = ["{lost[0]}"]` in the [[source]] keeps a name'
+    for statement in source.symbols.statements:
+        if statement.index in source.cut:
+            continue
+        for reference in source.symbols.references[statement.index]:
+            if reference.owner is None and _asks_for_names(reference):
+                message = f"`{reference.name}` no longer leads to {shown} here; {keep}."
+                yield _note(source, "own module", reference.node, message)
+
+
+def _fixtures(cut: Cut) -> Iterator[Note]:
+    """Fixtures that come to be around more tests, or that old plans part from their tests."""
+    source, lost = cut.source, set(cut.lost())
+    for fixture in own_fixtures(source.document.module.tree):
+        name = fixture.node.name
+        group = source.moved.get(name)
+        if group is None:
+            continue
+        home = group.located.path
+        if fixture.autouse and is_conftest(home):
+            message = f"`{name}` is around every test below the folder of `{home}` from now on."
+            yield _note(source, "fixture", fixture.node, message)
+        elif name in lost and not cut.move.plan.newer:
+            special = fixture.autouse or fixture.name != name or is_conftest(source.located.path)
+            if special and not finds(home, source.located.path):
+                message = (
+                    f"Tests no longer find `{fixture.name}`; `format = 2` imports it back, and so "
+                    f'does `reexports = ["{name}"]` in the [[source]].'
+                )
+                yield _note(source, "fixture", fixture.node, message)
+
+
+def _asks_for_names(reference: Reference) -> bool:
+    """`globals()`, `vars()`, `dir()`, and `__name__` by which a module is looked up."""
+    if reference.name in ("globals", "vars", "dir", "locals"):
+        deferred = reference.deferred and reference.name != "globals"
+        return _is_bare_call(reference) and not deferred
+    return reference.name == "__name__" and looks_up_by_name(reference)
 
 
 def _is_bare_call(reference: Reference) -> bool:
@@ -101,6 +160,9 @@ def _registrations(group: Group, index: int) -> Iterator[Note]:
 
 def _is_imported_back(symbols: Symbols, group: Group) -> bool:
     """Whether what stays imports anything of the group when it is imported itself."""
+    offered = group.source.spec.reexports
+    if offered is None or set(offered) & {*group.spec.symbols, *group.spec.carry}:
+        return True
     staying = [s.index for s in symbols.statements if s.index not in group.source.cut]
     used = symbols.uses(staying)
     return any(
@@ -108,6 +170,18 @@ def _is_imported_back(symbols: Symbols, group: Group) -> bool:
         for name in (*group.spec.symbols, *group.spec.carry)
         for reference in used.get(name, ())
     )
+
+
+def _is_exported_above(group: Group, move: Move) -> bool:
+    """Whether a package above the source imports something of the group for who asks for it."""
+    names = {*group.spec.symbols, *group.spec.carry}
+    for package in move.plan.packages:
+        if names & set(package.exports):
+            place = move.plan.place(package.line)
+            above = move.names.locate_new(package.module, place, package=True).dotted
+            if group.source.located.dotted.startswith(f"{above}."):
+                return True
+    return False
 
 
 def _calls_that_stay(source: SourceState) -> Iterator[Note]:

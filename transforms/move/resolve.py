@@ -6,13 +6,15 @@ from contextlib import suppress
 from dataclasses import replace
 
 from transforms.errors import Refusal
+from transforms.imports.document import Document
 from transforms.move.claims import already_applied, claim_statements
 from transforms.move.state import DocumentOpener, Group, Move, SourceState
+from transforms.paths import ModuleName
 from transforms.reading.accepts import Accepts
-from transforms.reading.model import Destination, Plan, Relocation, Source
+from transforms.reading.model import Destination, Package, Plan, Relocation, Source
 from transforms.tree import Tree
 from transforms.tree.automatic import refuse_automatic
-from transforms.tree.names import Names
+from transforms.tree.names import Located, Names
 
 
 def resolve_move(plan: Plan, names: Names, open_document: DocumentOpener, accepts: Accepts) -> Move:
@@ -46,6 +48,43 @@ def with_leaving(plan: Plan, tree: Tree) -> Plan:
     moves = [Relocation(s.module, s.becomes, s.line) for s in away if s.becomes is not None]
     sources = tuple(replace(s, becomes=None) if s in away else s for s in plan.sources)
     return replace(plan, sources=sources, moves=(*plan.moves, *moves)) if away else plan
+
+
+def with_exports(plan: Plan, tree: Tree) -> Plan:
+    """A plan in which a package that a module becomes exports what the module is to offer still.
+
+    Plans of `format = 1` offer it from the module inside that takes the rest.
+    """
+    if not plan.newer:
+        return plan
+    names = Names(tree, plan.roots)
+    sources, packages = list(plan.sources), list(plan.packages)
+    for place, spec in enumerate(plan.sources):
+        if spec.becomes is None or spec.reexports == ():
+            continue
+        located = names.locate(spec.module, plan.place(spec.line))
+        exports = spec.reexports if spec.reexports is not None else _public(located, tree)
+        sources[place] = replace(spec, reexports=())
+        own = [p for p in packages if _is_of(p, located, names, plan)]
+        packages = [p for p in packages if p not in own]
+        listed = [name for p in own for name in p.exports]
+        exports = tuple(dict.fromkeys([*listed, *exports]))
+        made = own[0] if own else Package(ModuleName(located.dotted, is_path=False), (), spec.line)
+        packages.append(replace(made, exports=exports))
+    return replace(plan, sources=tuple(sources), packages=tuple(packages))
+
+
+def _public(located: Located, tree: Tree) -> tuple[str, ...]:
+    """What a module offers: what its `__all__` lists, or all it defines without `_`."""
+    data = tree.read(located.path)
+    symbols = Document(located.path, data, located.package, sorter=False).symbols
+    listed = [name for name, _ in symbols.all_names]
+    return tuple(listed or (name for name in symbols.defined if not name.startswith("_")))
+
+
+def _is_of(package: Package, located: Located, names: Names, plan: Plan) -> bool:
+    place = plan.place(package.line)
+    return names.locate_new(package.module, place, package=True).dotted == located.dotted
 
 
 def _leaving(plan: Plan, tree: Tree) -> list[Source]:

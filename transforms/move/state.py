@@ -96,6 +96,23 @@ class Move:
             return source.after.dotted
         return None
 
+    def named(self, dotted: str, name: str) -> str | None:
+        """The module by which texts name what moved: its home, or a package that still offers it.
+
+        None for what did not move. Patches are no texts: they follow who looks the name up.
+        """
+        home = self.home(dotted, name)
+        offered = self.plan.newer and name in self.package_names.get(dotted, ())
+        return dotted if home is not None and offered else home
+
+    def offers_all(self, dotted: str) -> bool:
+        """Whether a module that became a package still offers all that was public in it."""
+        source = self.source_named(dotted)
+        if source is None or not self.plan.newer or source.spec.becomes is None:
+            return False
+        public = {name for name in source.symbols.defined if not name.startswith("_")}
+        return public <= self.package_names.get(dotted, set())
+
     def route(self, dotted: str, name: str) -> str | None:
         """The module that callers import `name` from, if it changes."""
         home = self.home(dotted, name)

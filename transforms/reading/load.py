@@ -1,4 +1,4 @@
-"""Plans as files: the only reader and writer of `format = 1`.
+"""Plans as files: the only reader and writer of their formats.
 
 A plan is TOML. It is read and checked against a fixed schema, and never run.
 """
@@ -61,7 +61,7 @@ def parse_plan(data: bytes, path: str) -> Plan:
         raise Refusal(
             "plan-syntax",
             "The plan holds a number that is too long to read.",
-            next_step="The only number in a plan is `format = 1`.",
+            next_step="The only number in a plan is its `format`.",
             place=Place(path),
         ) from None
     except RecursionError:

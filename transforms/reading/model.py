@@ -14,7 +14,7 @@ from transforms.errors import Place
 from transforms.paths import ModuleName
 from transforms.result.diff import edits
 
-FORMAT = 1
+FORMATS = (1, 2)  # those that are read; the first keeps its bytes for ever
 OF_THE_MOVER = ("cycle", "clash")  # kinds of [[accept]] that the mover asks for
 OF_THE_VERDICT = ("breaks", "open")  # those that the verdict of `repot apply` asks for
 
@@ -28,7 +28,8 @@ class Source:
     nothing here uses them (`None`: every moved name). `emptied`: what becomes of the module when
     only imports and copied helpers are left. `becomes`: the module inside the new package that
     takes the rest, when the module turns into a package of the same name. `old`: `warn` lets moved
-    names be asked for here still, with a warning.
+    names be asked for here still, with a warning. `type_checking`: names that are imported back for
+    type checkers only.
     """
 
     module: ModuleName
@@ -39,6 +40,7 @@ class Source:
     becomes: ModuleName | None = None
     docstring_first: bool = False
     old: str | None = None
+    type_checking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Destination:
 
     `copy`: helper statements (a logger, a platform flag) that the new module gets and the source
     keeps. `carry`: helper statements that leave the source with the symbols. Exactly one of
-    `before`, `after` and `at` is set.
+    `before`, `after` and `at` is set. `type_checking`: names that it imports for type checkers
+    only.
     """
 
     module: ModuleName
@@ -62,6 +65,7 @@ class Destination:
     licence: bool = False
     header: str | None = None
     import_from: ModuleName | None = None
+    type_checking: tuple[str, ...] = ()
 
     def header_rows(self) -> tuple[str, ...]:
         """Give the lines of the header, as they are written; none without one."""
@@ -184,6 +188,12 @@ class Plan:
     leave: tuple[str, ...] = ()
     title: str = ""
     path: str = field(default="plan", compare=False)
+    format: int = FORMATS[0]
+
+    @property
+    def newer(self) -> bool:
+        """Whether the defaults of `format = 2` hold; the others keep the bytes of old plans."""
+        return self.format > FORMATS[0]
 
     @property
     def authored_lines(self) -> int:

@@ -8,7 +8,7 @@ import re
 from transforms.errors import Refusal
 from transforms.paths import ModuleName, looks_like_path, safe_path
 from transforms.reading.model import (
-    FORMAT,
+    FORMATS,
     OF_THE_MOVER,
     OF_THE_VERDICT,
     Accept,
@@ -32,11 +32,12 @@ _SUFFIXES = (".py", ".pyi")  # of paths that can be modules
 
 def read(reader: Reader) -> Plan:
     """The plan that a document describes. Raises `Refusal` with the line and the key."""
-    if "format" in reader.data and reader.integer("format") != FORMAT:
+    if "format" in reader.data and reader.integer("format") not in FORMATS:
+        known = " and ".join(map(str, FORMATS))
         raise reader.refuse(
             "format",
-            f"this Repot reads plans of format {FORMAT}",
-            f"Write `format = {FORMAT}`, or use the Repot that the plan was written for.",
+            f"this Repot reads plans of format {known}",
+            f"Write `format = {FORMATS[-1]}`, or use the Repot that the plan was written for.",
         )
     top = reader.top(
         {
@@ -44,7 +45,7 @@ def read(reader: Reader) -> Plan:
             "source", "destination", "move", "package", "shrink", "author", "accept",
         }
     )  # fmt: skip
-    top.integer("format")
+    number = top.integer("format")
     authored = top.tables("author", required=False)
     moves = tuple(_relocation(t) for t in top.tables("move", required=False))
     plan = Plan(
@@ -62,6 +63,7 @@ def read(reader: Reader) -> Plan:
         leave=tuple(_pattern(top, pattern) for pattern in top.strings("leave")),
         title=top.string("title", default=""),
         path=reader.path,
+        format=number,
     )
     _check_symbols(plan, top)
     return plan
@@ -70,7 +72,7 @@ def read(reader: Reader) -> Plan:
 def _source(table: Reader) -> Source:
     table.only(
         "module", "path", "imports_back", "reexports", "emptied", "becomes", "docstring_first",
-        "old",
+        "old", "type_checking",
     )  # fmt: skip
     reexports: tuple[str, ...] | None
     if isinstance(table.data.get("reexports"), bool):
@@ -96,13 +98,14 @@ def _source(table: Reader) -> Source:
         becomes=None if becomes is None else _python_module(table, "becomes"),
         docstring_first=table.boolean("docstring_first"),
         old=old,
+        type_checking=table.names("type_checking"),
     )
 
 
 def _destination(table: Reader) -> Destination:
     table.only(
         "module", "path", "symbols", "from", "before", "after", "at", "copy", "carry",
-        "licence", "header", "import_from",
+        "licence", "header", "import_from", "type_checking",
     )  # fmt: skip
     anchors = [key for key in ("before", "after", "at") if key in table.data]
     if len(anchors) > 1:
@@ -130,6 +133,7 @@ def _destination(table: Reader) -> Destination:
         licence=table.boolean("licence"),
         header=_header(table) if "header" in table.data else None,
         import_from=_python_module(table, "import_from") if "import_from" in table.data else None,
+        type_checking=table.names("type_checking"),
     )
 
 

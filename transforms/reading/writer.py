@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 
 from transforms.paths import ModuleName, looks_like_path
 from transforms.reading.model import (
-    FORMAT,
     Destination,
     Package,
     Plan,
@@ -29,7 +28,7 @@ _ESCAPES = {
 
 def write(plan: Plan, comments: Mapping[str, str]) -> str:
     """The whole document; it ends in a newline and parses back to an equal plan."""
-    head = [f"format = {FORMAT}"]
+    head = [f"format = {plan.format}"]
     if plan.title:
         head.append(f"title = {quote(plan.title)}")
     head.append(f"formatters = {quote(plan.formatters)}")
@@ -102,6 +101,8 @@ def _source(source: Source) -> list[str]:
         fields.append("docstring_first = true")
     if source.old is not None:
         fields.append(f"old = {quote(source.old)}")
+    if source.type_checking:
+        fields.append(f"type_checking = {array(source.type_checking)}")
     return fields
 
 
@@ -126,6 +127,8 @@ def _destination(destination: Destination) -> list[str]:
         fields.append(f"header = {block(destination.header)}")
     if destination.import_from:
         fields.append(f"import_from = {quote(str(destination.import_from))}")
+    if destination.type_checking:
+        fields.append(f"type_checking = {array(destination.type_checking)}")
     return fields
 
 

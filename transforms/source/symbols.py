@@ -42,10 +42,14 @@ class ImportedBinding:
 
 
 class Symbols:
-    """The module-level names of one module, by top-level statement."""
+    """The module-level names of one module, by top-level statement.
 
-    def __init__(self, module: Module) -> None:
+    `newer`: fixtures by other names and around every test count as used.
+    """
+
+    def __init__(self, module: Module, *, newer: bool = False) -> None:
         self.module = module
+        self._newer = newer
         self.statements = module.statements
         self._starts = [(first_line(s.node), s.node.col_offset) for s in self.statements]
 
@@ -105,7 +109,7 @@ class Symbols:
         for reference in self.module.scopes.references:
             if reference.owner in (scope, None) or reference.fallback is scope:
                 found[self.statement_at(reference.node).index].append(reference)
-        for reference in fixture_uses(self.module):
+        for reference in fixture_uses(self.module, newer=self._newer):
             found[self.statement_at(reference.node).index].append(reference)
         return found
 

@@ -36,14 +36,16 @@ def shared(work: Callable[[_Item], _Result], items: Sequence[_Item], jobs: int) 
 
 
 @contextmanager
-def meanwhile(work: Callable[[_Item], _Result], item: _Item) -> Iterator[Future[_Result]]:
+def meanwhile(
+    work: Callable[[_Item], _Result], item: _Item, *, first: bool = False
+) -> Iterator[Future[_Result]]:
     """Do `work` beside the block, in a process of its own where there is a core for one.
 
     Where there is none, or this process is itself one of several that share work, it is done first:
     a thread would gain nothing, and two threads that parse at once confuse CPython's parser
-    (python/cpython#106905).
+    (python/cpython#106905). So is work that is done sooner than a process has begun: `first`.
     """
-    if parent_process() is not None or (os.cpu_count() or 1) == 1:
+    if first or parent_process() is not None or (os.cpu_count() or 1) == 1:
         yield _done(work, item)
         return
     here = Path.cwd()

@@ -13,6 +13,7 @@ from transforms.formatters import Formatters
 from transforms.paths import ModuleName
 from transforms.reading.accepts import Acceptable
 from transforms.reading.model import (
+    FORMATS,
     Accept,
     AuthoredFile,
     Destination,
@@ -106,7 +107,15 @@ class Search:
 
     def best(self, plan: Plan) -> Trial:
         """Improve a plan one change at a time, until none brings it nearer."""
-        best = self.attempt(plan)
+        best = self._improved(self.attempt(plan))
+        if not best.exact and not plan.newer:
+            newer = self.attempt(replace(best.plan, format=FORMATS[-1]))
+            if newer.cost[:2] < best.cost[:2]:
+                self._tried.clear()
+                best = self._improved(newer)
+        return self._least(best)
+
+    def _improved(self, best: Trial) -> Trial:
         improved = True
         while improved and not best.exact and self.trials < _MOST_TRIALS:
             improved = False
@@ -117,7 +126,7 @@ class Search:
                     best, improved = better, True
                 if best.exact or self.trials >= _MOST_TRIALS:
                     break
-        return self._least(best)
+        return best
 
     def _is_new(self, best: Trial, change: Change) -> bool:
         """Whether a change was not tried yet with its file as it is now."""

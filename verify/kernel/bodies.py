@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from verify.kernel import doctests
-from verify.kernel.effects import PATCHING
+from verify.kernel.effects import PATCHING, targeted
+from verify.kernel.grasps import Grasps
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.frames import asks
@@ -25,24 +26,20 @@ from verify.kernel.machine.state import MOST_STEPS, Raised, TooMuchError
 from verify.kernel.machine.statements import LeftError
 from verify.kernel.machine.units import Event
 from verify.kernel.machine.values import (
-    MOST_PARTS,
     UNBOUND,
-    Choice,
     Class,
-    Collection,
     Constant,
     Function,
     Instance,
     Module,
     ModuleValue,
     Outside,
-    Product,
     Scope,
     Unknown,
     Value,
     key,
-    leaves,
 )
+from verify.kernel.nodes import children, walk
 from verify.kernel.source import DEFINITIONS, IMPORTS, dotted, imports_only, last, stored
 from verify.kernel.words import words
 
@@ -58,6 +55,7 @@ class Reference:
     line: int
     note: bool  # in an annotation
     patched_by: tuple[str, ...] = ()  # the call that may replace a name of it; `""` is a local
+    asked: bool = False  # the last part is a text, which `getattr` or `hasattr` is given
 
 
 @dataclass(slots=True)
@@ -93,9 +91,10 @@ def _collect(
     note: bool,
     top: bool = False,
     of: str = "",
+    local: bool = False,
 ) -> None:
     """Walk a node in the order of its text; `hidden` are names of the scopes in between."""
-    node = _without_values(node) if note else node
+    node = _as_read(node, note=note, local=local)
     if isinstance(node, (ast.Attribute, ast.Name)):
         chain = dotted(node)
         if chain is not None:
@@ -112,9 +111,10 @@ def _collect(
         if _names_logger(node):
             _collect(node.func, hidden, found, note=note)
             return
-        node = _patching(node, hidden, found, note=note)
+        node = _patching(_asking(node, hidden, found, note=note), hidden, found, note=note)
     inner = _inside(node, hidden, top=top)
     of = node.name if isinstance(node, ast.ClassDef) else of
+    local = isinstance(node, _FUNCTIONS) or (local and not isinstance(node, ast.ClassDef))
     for name, value in ast.iter_fields(node):
         outer = isinstance(node, DEFINITIONS) and name in _AROUND
         if top and outer:
@@ -123,7 +123,33 @@ def _collect(
         within = note or name in ("annotation", "returns")
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                _collect(child, hidden if outer else inner, found, note=within, of=of)
+                _collect(child, hidden if outer else inner, found, note=within, of=of, local=local)
+
+
+def _as_read(node: ast.AST, *, note: bool, local: bool) -> ast.AST:
+    """Give what is read of a node: nobody evaluates what a local is annotated with."""
+    if note:
+        return _without_values(node)
+    if not (local and isinstance(node, ast.AnnAssign)):
+        return node
+    nothing = ast.copy_location(ast.Constant(None), node.annotation)
+    bare = ast.AnnAssign(node.target, nothing, node.value, node.simple)
+    return ast.copy_location(bare, node)
+
+
+def _asking(
+    node: ast.Call, hidden: frozenset[str], found: list[Reference], *, note: bool
+) -> ast.Call:
+    """Collect what a call asks something for by a text. Gives what is left of the call."""
+    if not (isinstance(node.func, ast.Name) and node.func.id in _BY_TEXT - hidden):
+        return node
+    if len(node.args) < 2 or not isinstance(node.args[1], ast.Constant):
+        return node
+    owner, name = dotted(node.args[0]), node.args[1].value
+    if owner is None or owner[0].id in hidden or not isinstance(name, str):
+        return node
+    found.append(Reference((*owner[1], name), node.lineno, note, asked=True))
+    return ast.copy_location(ast.Call(node.func, node.args[2:], node.keywords), node)
 
 
 def _patching(
@@ -131,14 +157,15 @@ def _patching(
 ) -> ast.Call:
     """Collect the module whose name a call may replace. Gives what is left of the call."""
     function = dotted(node.func)
-    owner = dotted(node.args[0]) if node.args else None
+    owner = dotted(targeted(node))
     if function is None or owner is None or function[1][-1] not in PATCHING:
         return node
     if owner[0].id in hidden or (len(function[1]) == 1 and function[0].id in hidden):
         return node
     by = ("", *function[1]) if function[0].id in hidden else function[1]
     found.append(Reference(owner[1], node.lineno, note, by))
-    return ast.copy_location(ast.Call(node.func, node.args[1:], node.keywords), node)
+    more = [word for word in node.keywords if node.args or word.arg != "target"]
+    return ast.copy_location(ast.Call(node.func, node.args[1:], more), node)
 
 
 def _without_values(node: ast.AST) -> ast.AST:
@@ -154,7 +181,7 @@ def _collect_text(node: ast.Constant, hidden: frozenset[str], found: list[Refere
         inner = ast.parse(str(node.value), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    for part in ast.walk(inner):
+    for part in walk(inner):
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             part.value = 0  # the text of a `Literal`, or an annotation within: read no further
     ast.copy_location(inner, node)
@@ -182,6 +209,8 @@ def _names_logger(node: ast.Call) -> bool:
     )
 
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_BY_TEXT = frozenset({"getattr", "hasattr"})
 _AROUND = ("decorator_list", "bases", "keywords")
 
 
@@ -213,7 +242,7 @@ def imported(node: ast.AST) -> frozenset[str]:
             continue
         other |= own_names(at)
         if not isinstance(at, (*DEFINITIONS, *INNER)):
-            todo.extend(ast.iter_child_nodes(at))
+            todo.extend(children(at))
     return frozenset(bound - other)
 
 
@@ -228,7 +257,7 @@ def own_imports(node: ast.AST) -> tuple[ast.stmt, ...]:
         if isinstance(at, ast.stmt) and imports_only(at):
             found.append(at)
         elif not isinstance(at, (*DEFINITIONS, *INNER)):
-            todo.extend(reversed([*ast.iter_child_nodes(at)]))
+            todo.extend(reversed([*children(at)]))
     return tuple(found)
 
 
@@ -236,7 +265,7 @@ def _targets(node: ast.AST) -> frozenset[str]:
     return frozenset(
         name.id
         for part in getattr(node, "generators", ())
-        for name in ast.walk(part.target)
+        for name in walk(part.target)
         if isinstance(name, ast.Name)
     )
 
@@ -246,7 +275,7 @@ Resolved = list[tuple[Reference, Hashable]]
 
 def _spelled(statement: ast.stmt, scope: Scope) -> None:
     """Bind what an import that fails would bring, by how it is spelled."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, IMPORTS):
             source = f"{node.level}{node.module}" if isinstance(node, ast.ImportFrom) else ""
             for alias in node.names:
@@ -264,7 +293,7 @@ _REACHING = words(
 @lru_cache(maxsize=1 << 15)
 def asks_loaded(node: ast.AST) -> frozenset[str]:
     """Give the texts of a body that asks which modules are loaded."""
-    parts = [*ast.walk(node)]
+    parts = [*walk(node)]
     if not any("modules" in (getattr(p, "attr", ""), getattr(p, "id", "")) for p in parts):
         return frozenset()
     texts = (p.value for p in parts if isinstance(p, ast.Constant))
@@ -278,7 +307,7 @@ def reaches(node: ast.AST) -> bool:
         isinstance(inner, (*IMPORTS, ast.Global))
         or getattr(inner, "id", "") in _REACHING
         or getattr(inner, "attr", "") in _REACHING
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
 
 
@@ -286,56 +315,22 @@ def reaches(node: ast.AST) -> bool:
 def global_names(node: ast.AST) -> frozenset[str]:
     """Give the names that a body declares to be its module's, and so may bind."""
     return frozenset(
-        name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names
+        name for inner in walk(node) if isinstance(inner, ast.Global) for name in inner.names
     )
 
 
 _SETTING = ("builtins.setattr", "builtins.delattr")
-
-_COMPUTED = ("builtins.property", "functools.cached_property")
 
 
 @lru_cache(maxsize=1 << 15)
 def sets(node: ast.AST) -> bool:
     """Tell whether a body sets attributes of what is not its own."""
     own = binds(node).locals
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Attribute) and not isinstance(inner.ctx, ast.Load):
             chain = dotted(inner)
             if chain is None or chain[0].id not in own:
                 return True
-    return False
-
-
-# Values through which no module of the tree can be reached.
-_WITHOUT_MODULES = (Outside, Constant, Class, Unknown)
-MOST_HELD = 50  # of a collection that is looked through for modules
-MOST_DEPTH = 4  # of collections in it
-# Names by which a function may give a module that it does not name.
-_GIVING = words(
-    """import_module __import__ globals locals vars exec eval reload modules getattr locate __dict__
-    resolve_name import_string"""
-)
-
-
-@lru_cache(maxsize=1 << 15)
-def gives(node: ast.AST) -> bool:
-    """Tell whether a body may get a module by a lookup."""
-    return any(
-        getattr(inner, "id", "") in _GIVING or getattr(inner, "attr", "") in _GIVING
-        for inner in ast.walk(node)
-    )
-
-
-def _names_modules(arguments: Hashable) -> bool:
-    """Tell whether a module was among the arguments of a call, or may have been."""
-    todo = [arguments]
-    for seen, part in enumerate(todo):
-        if not isinstance(part, tuple):
-            continue
-        if part[:1] in (("module",), ("deep",), ("many",)) or seen > MOST_PARTS:
-            return True
-        todo.extend(part)
     return False
 
 
@@ -345,58 +340,13 @@ class Bodies:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._met: list[Value] = []  # what was resolved last leads to
-        self._through: dict[Function | Class, bool] = {}
+        self.grasps = Grasps(machine, self.met)
         self._later: dict[str, Mapping[str, list[ast.stmt]]] = {}
 
-    def goes_through_modules(self, made: Function | Class, owner: Class | None) -> bool:
-        """Tell whether a body uses modules of the tree as values, so that it has to be run.
-
-        So has one that asks where something stands, or calls a function that does.
-        """
-        if self._leads_to_modules(made):
-            return True
-        if owner is None:
-            return False
-        held = owner.attributes.values()
-        if any(isinstance(value, ModuleValue) for value in held):
-            return True
-        start = self.machine.in_class(owner, "__init__")
-        given = [v.wraps for v in held if isinstance(v, Product) and v.maker in _COMPUTED]
-        return any(  # what its object has
-            isinstance(inner, Function) and inner is not made and self._leads_to_modules(inner)
-            for inner in (start, *given)
-        )
-
-    def _leads_to_modules(self, made: Function | Class) -> bool:
-        """Tell whether a body, or a function that it names, gets hold of a module."""
-        if made not in self._through:
-            self._through[made] = False  # in a circle: what the others say
-            self.resolve(made, set())
-            met = self._met
-            asking = gives(made.node) or bool(asks(made.node))
-            self._through[made] = asking or any(map(self._holds, met))
-        return self._through[made]
-
-    def _holds(self, value: Value, depth: int = 0) -> bool:
-        """Tell whether a module can be reached through a value."""
-        if isinstance(value, Function):
-            return self._leads_to_modules(value)
-        if isinstance(value, _WITHOUT_MODULES):
-            return False
-        if depth >= MOST_DEPTH or isinstance(value, ModuleValue):
-            return True
-        inner: list[Value] = []
-        if isinstance(value, Collection):
-            inner = [*value.items, *value.names]
-        elif isinstance(value, Instance):
-            inner = [*value.attributes.values()]
-        elif isinstance(value, Choice):
-            inner = leaves(value)
-        elif isinstance(value, Product) and not _names_modules(value.arguments):
-            inner = [*value.attributes.values(), *([value.wraps] if value.wraps else ())]
-        elif value is not UNBOUND:
-            return True
-        return len(inner) > MOST_HELD or any(self._holds(one, depth + 1) for one in inner)
+    def met(self, made: Function | Class) -> list[Value]:
+        """List what the references in a body lead to."""
+        self.resolve(made, set())
+        return self._met
 
     def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""
@@ -649,9 +599,9 @@ def _unbound(means: Hashable) -> bool:
 
 def _global_imports(tree: ast.AST) -> Mapping[str, list[ast.stmt]]:
     found: dict[str, list[ast.stmt]] = defaultdict(list)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         wanted = global_names(node) if isinstance(node, DEFINITIONS) else frozenset()
-        for inner in ast.walk(node) if wanted else ():
+        for inner in walk(node) if wanted else ():
             if isinstance(inner, IMPORTS):
                 for name in wanted.intersection(stored(inner)):
                     found[name].append(inner)

@@ -34,6 +34,7 @@ class Both:
         apart = frozenset(changed)
         pairing = pair(one, two, apart)
         moved = relocated(one, two, pairing)
+        two.before = one
         two.called = {new: one.name(old) for old, new in moved.items()}
         return cls(one, two, apart, pairing, moved)
 

@@ -6,9 +6,12 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
+from itertools import takewhile
 
 from verify.kernel.both import Both
 from verify.kernel.needs import used
+from verify.kernel.nodes import walk
+from verify.kernel.renames import Renames
 from verify.kernel.source import Comment, Source, Statement, imports_only, stored
 from verify.kernel.spelled import Spelled
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
@@ -26,9 +29,16 @@ class Comments:
         self.ours = {source.path: source for source in both.sources(both.base)}
         self.theirs = {source.path: source for source in both.sources(both.target)}
         self._spelled = Spelled(both)
+        self._renames = Renames(both)
         # New files of the move: those that received something, and packages.
         self.received = {target[0] for target in both.pairing.base_of}
         self.received |= {path for path in self.theirs if path.endswith("/__init__.py")}
+        self._heads: dict[tuple[str, str], int] = {}  # by file and side: where its head ends
+        for path in self.ours.keys() & self.theirs.keys():
+            one, two = (_head(source[path].text) for source in (self.ours, self.theirs))
+            same = takewhile(lambda pair: pair[0][0] == pair[1][0], zip(one, two, strict=False))
+            for (_, line), (_, other) in same:
+                self._heads[path, BASE], self._heads[path, TARGET] = line, other
         self._pairs: dict[tuple[str, str], tuple[_Numbered, _Numbered]] = {}
         for source in (*self.ours.values(), *self.theirs.values()):
             _ = source.free  # deals the comments out
@@ -46,28 +56,55 @@ class Comments:
         self._imports()
         self._free()
 
+    def _below_head(self, comments: list[Comment], path: str, side: str) -> list[Comment]:
+        """Leave out the head of a file that stays at the top of it, whatever stands below."""
+        head = self._heads.get((path, side), 0)
+        return [comment for comment in comments if comment.line > head]
+
     def _same(self, one: Statement, two: Statement, path: str, now: str) -> None:
-        ours = Counter(comment.text for comment in one.comments)
-        theirs = Counter(comment.text for comment in two.comments)
+        before = self._below_head(one.comments, path, BASE)
+        after = self._below_head(two.comments, now, TARGET)
+        ours = Counter(comment.text for comment in before)
+        theirs = Counter(comment.text for comment in after)
         if ours == theirs:
-            if _told(one) != _told(two):
-                self._say(TEXT, two.comments[0], "stands elsewhere in its statement", now)
+            if _told(one, before) != _told(two, after):
+                self._say(TEXT, after[0], "stands elsewhere in its statement", now)
             return
-        lost = [comment for comment in one.comments if theirs[comment.text] < ours[comment.text]]
-        come = [comment for comment in two.comments if ours[comment.text] < theirs[comment.text]]
-        if len(lost) == len(come) and all(
-            self._spelled.same_comments(path, before.text, now, after.text)
-            for before, after in zip(lost, come, strict=True)
+        lost = [comment for comment in before if theirs[comment.text] < ours[comment.text]]
+        come = [comment for comment in after if ours[comment.text] < theirs[comment.text]]
+        come = [comment for comment in come if not self._header(self.theirs[now], comment)]
+        if (
+            come
+            and len(lost) == len(come)
+            and all(
+                self._spelled.same_comments(path, before.text, now, after.text)
+                for before, after in zip(lost, come, strict=True)
+            )
         ):
             self._say(EXPLAINED, come[0], "spells the same type otherwise", now)
+            return
+        if (
+            come
+            and len(lost) == len(come)
+            and all(
+                self._renames.follow_partly(was.text, becomes.text)
+                for was, becomes in zip(lost, come, strict=True)
+            )
+        ):
+            self._say(EXPLAINED, come[0], "names what moved, and follows it", now)
             return
         for comment in lost:
             self._say(TEXT, comment, "is gone", path, BASE)
         for comment in come:
             self._say(TEXT, comment, "is new", now)
 
+    def _at_imports(self, side: str) -> list[tuple[Source, Comment]]:
+        """List the comments at imports, below the heads of files."""
+        found = _at_imports(self.ours if side == BASE else self.theirs)
+        return [(s, c) for s, c in found if c.line > self._heads.get((s.path, side), 0)]
+
     def _imports(self) -> None:
-        ours, theirs = _at_imports(self.ours), _at_imports(self.theirs)
+        ours, theirs = self._at_imports(BASE), self._at_imports(TARGET)
         lost = Counter(c.text for _, c in ours)
         come = Counter(c.text for _, c in theirs)
         placed = {(c.text, _at(source, c)) for source, c in theirs}
@@ -91,7 +128,7 @@ class Comments:
         """Tell whether a comment for tools stands at an import that was not there before."""
         old = self.ours.get(source.path)
         known = {statement.text for statement in old.statements} if old else set()
-        given = {node.arg for node in ast.walk(source.tree) if isinstance(node, ast.arg)}
+        given = {node.arg for node in walk(source.tree) if isinstance(node, ast.arg)}
         plain = used(source) - given  # a fixture is used where a parameter has its name
         return any(
             statement.imports_only
@@ -111,10 +148,14 @@ class Comments:
     def _free(self) -> None:
         waiting: dict[str, list[tuple[str, Comment]]] = defaultdict(list)
         for path, source in self.ours.items():
-            for comment in source.free:
+            for comment in self._below_head(source.free, path, BASE):
                 waiting[comment.text].append((path, comment))
         known = {text: len(found) for text, found in waiting.items()}
-        come = [(p, c) for p, source in sorted(self.theirs.items()) for c in source.free]
+        come = [
+            (path, comment)
+            for path, source in sorted(self.theirs.items())
+            for comment in self._below_head(source.free, path, TARGET)
+        ]
         for same_file in (True, False):
             rest = []
             for path, comment in come:
@@ -127,7 +168,16 @@ class Comments:
                 if not self._placed(twin, (path, comment)):
                     self._say(TEXT, comment, "stands elsewhere", path)
             come = rest
+        whole = self.both.relocated
         for path, comment in come:
+            left = [(c, q) for q in waiting.values() for at, c in q if path in (at, whole.get(at))]
+            old = next(
+                (o for o in left if self._renames.follow_partly(o[0].text, comment.text)), None
+            )
+            if old is not None:
+                old[1][:] = [held for held in old[1] if held[1] is not old[0]]
+                self._say(EXPLAINED, comment, "names what moved, and follows it", path)
+                continue
             self._arrived(path, comment, known.get(comment.text, 0))
         texts = {comment.text for source in self.theirs.values() for comment in source.free}
         for path, comment in (left for found in waiting.values() for left in found):
@@ -194,15 +244,20 @@ def _at(source: Source, comment: Comment) -> str:
     )
 
 
-def _told(statement: Statement) -> list[tuple[str, int, bool]]:
+def _head(text: str) -> list[tuple[str, int]]:
+    """Give the comments that a file begins with, and their lines."""
+    lines = takewhile(lambda at: not at[1] or at[1][0] == "#", enumerate(text.split("\n"), 1))
+    return [(line.rstrip(), number) for number, line in lines if line]
+
+
+def _told(statement: Statement, comments: list[Comment]) -> list[tuple[str, int, bool]]:
     """Give the comments of a statement, each with how many statements begin above it."""
     starts = sorted(
         node.lineno
-        for node in ast.walk(statement.node)
+        for node in walk(statement.node)
         if isinstance(node, (ast.stmt, ast.ExceptHandler))
         and not (isinstance(node, ast.stmt) and imports_only(node))
     )
     return [
-        (comment.text, bisect_right(starts, comment.line), comment.alone)
-        for comment in statement.comments
+        (comment.text, bisect_right(starts, comment.line), comment.alone) for comment in comments
     ]

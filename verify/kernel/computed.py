@@ -11,12 +11,15 @@ from verify.kernel.entries import became
 from verify.kernel.flow import Flow, Within
 from verify.kernel.lookups import fits
 from verify.kernel.needs import every
+from verify.kernel.nodes import walk
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
 
 _IMPORTING = words("import_module __import__ find_spec locate resolve_name import_string")
+_FINDERS = words("find_spec find_loader find_module get_loader")
+_SEEKING = re.compile(rb"\b(?:find_spec|find_loader|find_module|get_loader)\b")
 MOST_DEPTH = 8  # of a text that is put together
 
 
@@ -31,6 +34,56 @@ def check(both: Both, near: set[str]) -> None:
         data = both.base.files[path]
         if path.endswith(".py") and any(word.encode() in data for word in _IMPORTING):
             _file(both, path, gone)
+
+
+def replaced(both: Both) -> None:
+    """Report who puts something in place of a module from which code moved.
+
+    Whoever imports it while it runs gets that; code that moved imports another one now.
+    """
+    left = {both.base.name(base[0]) for base, _ in both.pairing.moved()}
+    for path, data in sorted(both.target.files.items()) if left else ():
+        if not path.endswith(".py") or b"sys.modules" not in data:
+            continue
+        try:
+            tree = both.target.source(path).tree
+        except OpaqueError:
+            continue
+        for call in walk(tree):
+            if isinstance(call, ast.Call) and call.args and _is_loaded(call.args[0]):
+                for node in call.args[1:]:
+                    names = node.keys if isinstance(node, ast.Dict) else [node]
+                    for name in names:
+                        if isinstance(name, ast.Constant) and name.value in left:
+                            why = "something is put in its place, and code that uses it has left"
+                            both.found.say(OPEN, str(name.value), why, Place(path, call.lineno))
+
+
+def sought(both: Both) -> None:
+    """Report who asks whether there is a module that came or left."""
+    ours, theirs = both.base.named.keys(), both.target.named.keys()
+    apart = set(ours ^ theirs)
+    for path, data in sorted(both.target.files.items()) if apart else ():
+        if not path.endswith(".py") or _SEEKING.search(data) is None:
+            continue
+        try:
+            flow = Flow(both.target.source(path))
+        except OpaqueError:
+            continue
+        for call, within in flow.calls:
+            if last(call.func) in _FINDERS and call.args:
+                wanted = Pattern(both.target, path).of(call.args[0], within)
+                if wanted in apart:
+                    now = "gone" if wanted in ours else "there now"
+                    why = f"it is asked for here, and it is {now}"
+                    both.found.say(OPEN, wanted, why, Place(path, call.lineno))
+
+
+def _is_loaded(node: ast.AST) -> bool:
+    """Tell whether a node is `sys.modules`, or its name."""
+    if isinstance(node, ast.Constant):
+        return bool(node.value == "sys.modules")
+    return isinstance(node, ast.Attribute) and node.attr == "modules" and last(node.value) == "sys"
 
 
 def evaluated(both: Both, lost: Mapping[str, set[str]]) -> None:
@@ -49,7 +102,7 @@ def evaluated(both: Both, lost: Mapping[str, set[str]]) -> None:
         for row in every(both.target, source):
             inner = f"{row.module}.{row.member}" if row.member else row.module
             known.setdefault(row.name, set()).update(name for name in (inner,) if name in lost)
-        pattern = _Pattern(both.target, path)
+        pattern = Pattern(both.target, path)
         for call, within in Flow(source).calls:
             if last(call.func) in ("eval", "exec") and call.args:
                 text = pattern.text(call.args[0], within)
@@ -66,7 +119,7 @@ def _file(both: Both, path: str, gone: set[str]) -> None:
         return
     for call, within in flow.calls:
         if last(call.func) in _IMPORTING and call.args:
-            wanted = _Pattern(both.base, path).of(call.args[0], within)
+            wanted = Pattern(both.base, path).of(call.args[0], within)
             if not wanted.strip("*."):
                 continue
             for module in sorted(gone):
@@ -75,7 +128,7 @@ def _file(both: Both, path: str, gone: set[str]) -> None:
                     both.found.say(OPEN, module, why, Place(path, call.lineno))
 
 
-class _Pattern:
+class Pattern:
     """Gives the literal parts of a module's name, `*` for the others."""
 
     def __init__(self, tree: Tree, path: str) -> None:
@@ -112,7 +165,13 @@ class _Pattern:
 
     def _other(self, node: ast.AST, within: Within, depth: int) -> str:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-            return re.sub(r"%\w", "*", self._text(node.left, within, depth + 1))
+            text = self._text(node.left, within, depth + 1)
+            several = isinstance(node.right, ast.Tuple)
+            parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+            told = [self._text(part, within, depth + 1) for part in parts]
+            if len(re.findall(r"%\w", text)) != len(told) or (not several and "*" in told[0]):
+                return re.sub(r"%\w", "*", text)
+            return re.sub(r"%\w", lambda _: told.pop(0), text)
         if isinstance(node, ast.Call) and last(node.func) == "format":
             text = self._text(getattr(node.func, "value", node), within, depth + 1)
             return re.sub(r"\{[^}]*\}", "*", text)

@@ -7,7 +7,10 @@ import io
 import tokenize
 
 from verify.kernel.both import Both
+from verify.kernel.entries import became
+from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
+from verify.kernel.renames import Renames
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, EXPLAINED, OBSERVED, TEXT, Moved
@@ -16,11 +19,15 @@ from verify.kernel.verdict import BREAKS, EXPLAINED, OBSERVED, TEXT, Moved
 def check(both: Both) -> None:
     """Report statements that are new, gone or edited, and list those that moved."""
     for at in both.pairing.gone:
-        if not _header(both, both.base, at):
+        if _exports(both, both.base, at) and became(at[0], both.target) is None:
+            place = both.span(both.base, at)
+            both.found.say(EXPLAINED, "__all__", "the module that it belonged to is gone", place)
+        elif not _header(both, both.base, at):
             _say(both, both.base, at, "is gone")
     for at in both.pairing.new:
-        if not _header(both, both.target, at) and not _exports(both, at):
+        if not _header(both, both.target, at) and not _exports(both, both.target, at):
             _say(both, both.target, at, "is new")
+    _docstrings(both)
     _listed(both)
     _twice(both)
     _met(both)
@@ -38,7 +45,7 @@ def _listed(both: Both) -> None:
     """Look at each `__all__`: at a new one, and at one that stays as it was."""
     listed: set[str] = set()
     for at in both.pairing.new:
-        if _exports(both, at):
+        if _exports(both, both.target, at):
             if at[0] in listed:
                 _say(both, both.target, at, "stands twice")
             listed.add(at[0])
@@ -46,19 +53,36 @@ def _listed(both: Both) -> None:
                 why = "it lists what its module has"
                 both.found.say(EXPLAINED, "__all__", why, both.span(both.target, at))
     for at in both.pairing.base_of:
-        if _exports(both, at) and at not in {edit.target for edit in both.pairing.edits}:
+        if _exports(both, both.target, at) and at not in {
+            edit.target for edit in both.pairing.edits
+        }:
             exported(both, at)
 
 
 def _header(both: Both, tree: Tree, at: At) -> bool:
-    """Tell whether a statement is the docstring of a module that came or went whole."""
+    """Tell whether a statement is the docstring of a module that came or went."""
     other = both.base if tree is both.target else both.target
     node = both.statement(tree, at).node
     return at[1] == 0 and is_docstring(node) and at[0] not in other.files
 
 
-def _exports(both: Both, at: At) -> bool:
-    node = both.statement(both.target, at).node
+def _docstrings(both: Both) -> None:
+    """A module that moved whole keeps its docstring, but for names in it that follow what moved.
+
+    It may get one or lose it, as any file may that is new or gone.
+    """
+    renames = Renames(both) if both.relocated else None
+    for old, new in both.relocated.items():
+        sides = (both.base, old), (both.target, new)
+        ours, theirs = (ast.get_docstring(t.source(p).tree, clean=False) for t, p in sides)
+        if ours is None or theirs is None or renames is None or renames.follow(ours, theirs):
+            continue
+        why = "this module moved whole, and its docstring is another"
+        both.found.say(TEXT, both.name(new), why, *(both.span(t, (p, 0)) for t, p in sides))
+
+
+def _exports(both: Both, tree: Tree, at: At) -> bool:
+    node = both.statement(tree, at).node
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     return isinstance(target, ast.Name) and target.id == "__all__"
 
@@ -79,7 +103,8 @@ def exported(both: Both, at: At) -> bool:
             f"{folder}/{name}.py" in both.target.files or f"{folder}/{name}" in both.target.folders
         )
         defined = name in _had(both, at[0])
-        if name not in bound and "*" not in bound and (defined or not inner):
+        known = at in both.pairing.base_of and at not in {e.target for e in both.pairing.edits}
+        if name not in bound and "*" not in bound and (defined or not (inner or known)):
             place = both.place(both.target, at)
             both.found.say(TEXT, "__all__", f"it names {name}, which is not there", place)
             return False
@@ -125,13 +150,20 @@ def _needed(both: Both, at: At) -> bool:
     names = set(stored(both.statement(both.target, at).node))
     if names == {"pytestmark"}:
         return True  # what it does to whom is compared test by test
-    return any(
-        name.id in names
-        for target, base in both.pairing.base_of.items()
+    used: list[ast.AST] = [
+        both.statement(both.target, target).node
+        for target in both.pairing.base_of
         if target[0] == at[0] and target != at
-        for name in ast.walk(both.statement(both.target, target).node)
-        if isinstance(name, ast.Name)
-    )
+    ]
+    used += [
+        inner.test
+        for statement in both.target.source(at[0]).statements
+        if statement.imports_only
+        for inner in walk(statement.node)
+        if isinstance(inner, ast.If)
+    ]
+    parts = (part for node in used for part in walk(node))
+    return any(isinstance(part, ast.Name) and part.id in names for part in parts)
 
 
 def _spelled(both: Both) -> None:

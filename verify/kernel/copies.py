@@ -8,7 +8,9 @@ from verify.kernel import effects
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.machine import Machine
+from verify.kernel.machine.objects import is_plain
 from verify.kernel.machine.values import (
+    NONE,
     UNBOUND,
     Class,
     Collection,
@@ -20,11 +22,13 @@ from verify.kernel.machine.values import (
     Product,
     Unknown,
     Value,
+    key,
     leaves,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
 from verify.kernel.runs import Run
-from verify.kernel.source import DEFINITIONS, stored
+from verify.kernel.source import DEFINITIONS, last, stored
 from verify.kernel.verdict import BREAKS, TEXT
 from verify.kernel.words import words
 
@@ -36,6 +40,7 @@ class Copies:
         self.both = both
         self._by_path: dict[str, list[At]] = {}
         self._compared: set[str] | None = None
+        self._keys: set[str] | None = None
         self._seen: set[int] = set()
         for at in sorted(both.pairing.copies):
             self._by_path.setdefault(at[0], []).append(at)
@@ -64,7 +69,7 @@ class Copies:
                 part.attr if isinstance(part, ast.Attribute) else part.id
                 for tree in (self.both.base, self.both.target)
                 for source in self.both.sources(tree)
-                for node in ast.walk(source.tree)
+                for node in walk(source.tree)
                 if isinstance(node, ast.Compare)
                 and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
                 and not any(
@@ -72,8 +77,32 @@ class Copies:
                 )
                 for part in (node.left, *node.comparators)
                 if isinstance(part, (ast.Name, ast.Attribute))
-            }
+            } | self._by_id()
         return self._compared
+
+    def _by_id(self) -> set[str]:
+        """Give the names that the changed files ask for the `id` of."""
+        return {
+            last(node.args[0])
+            for tree in (self.both.base, self.both.target)
+            for source in self.both.sources(tree)
+            for node in walk(source.tree if "id(" in source.text else ast.Module([], []))
+            if isinstance(node, ast.Call) and last(node.func) == "id" and node.args
+        }
+
+    def _values(self) -> set[str]:
+        """Give the names that the changed files compare, or have as keys."""
+        if self._keys is None:
+            self._keys = {
+                part.attr if isinstance(part, ast.Attribute) else part.id
+                for tree in (self.both.base, self.both.target)
+                for source in self.both.sources(tree)
+                for node in walk(source.tree)
+                for value in _looked_up(node)
+                for part in walk(value)
+                if isinstance(part, (ast.Name, ast.Attribute))
+            }
+        return self._keys
 
     def _named(self, at: At, name: str) -> str:
         """Spell a copy as somebody imports it."""
@@ -94,11 +123,28 @@ class Copies:
                 why = "code asks by `is` whether a value is this one, and now there are two"
                 self.both.found.say(BREAKS, self._named(at, name), why, place)
             parts = [part for part in leaves(value) if part is not UNBOUND] if value else []
+            if any(isinstance(part, Product) and part.maker in _ALONE for part in parts):
+                if name in self._values():
+                    why = "code compares it, or looks it up, and now there are two"
+                    self.both.found.say(BREAKS, self._named(at, name), why, place)
             if not all(map(constant, parts)):
                 why = (
                     "there are two such objects now, and what changes one is not seen in the other"
                 )
                 self.both.found.say(BREAKS, self._named(at, name), why, place)
+
+
+def _looked_up(node: ast.AST) -> list[ast.AST]:
+    """List what a node compares, or has as keys."""
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.Dict):
+        return [name for name in node.keys if name is not None]
+    if isinstance(node, ast.Set):
+        return [*node.elts]
+    if isinstance(node, ast.Call) and last(node.func) in ("id", "isinstance", "get", "hash"):
+        return [*node.args]
+    return []
 
 
 def constant(value: Value) -> bool:
@@ -108,14 +154,18 @@ def constant(value: Value) -> bool:
     if isinstance(value, Collection):
         return value.kind == "tuple" and all(map(constant, value.items))
     if isinstance(value, Product):
-        return value.immutable and not value.attributes
+        return value.immutable and not value.attributes and value.maker not in _CLASSES
     if isinstance(value, Instance):
         return _is_logger(value.of)
     if isinstance(value, Unknown):
         how = value.how
         name = how[0] if isinstance(how, tuple) and how else ""
         return isinstance(name, str) and (
-            name in effects.QUESTIONS or name in effects.PURE or name in _OPERATIONS
+            name in effects.QUESTIONS
+            or name in effects.PURE
+            or name in _OPERATIONS
+            or (name in _FIXED and is_plain(how))
+            or (name in effects.READINGS and isinstance(how, tuple) and how[-1] == key(NONE))
         )
     return False
 
@@ -127,10 +177,24 @@ def _is_logger(of: Class) -> bool:
     return any(name in _LOGGERS for name in outer) or any(map(_is_logger, inner))
 
 
+# What makes a class: whoever asks for its instances knows one of two.
+_CLASSES = words("collections.namedtuple typing.NamedTuple typing.TypedDict")
+# What makes something that is equal to nothing but itself.
+_ALONE = words(
+    """typing.TypeVar typing.ParamSpec typing.TypeVarTuple typing.NewType typing_extensions.TypeVar
+    typing_extensions.ParamSpec typing_extensions.TypeVarTuple typing_extensions.NewType"""
+)
 _LOGGERS = ("logging.Logger", "logging.LoggerAdapter")
 
+# Built-in functions that give a value which nobody can change, if they are given none.
+_FIXED = words(
+    """builtins.bool builtins.int builtins.float builtins.str builtins.len builtins.abs
+    builtins.round builtins.ord builtins.chr builtins.hex builtins.oct builtins.bin
+    builtins.frozenset builtins.tuple builtins.range builtins.bytes builtins.complex"""
+)
 # Operations on values that nobody can change: what they give can be given again.
 _OPERATIONS = words(
-    """item Add Sub Mult Div FloorDiv Mod BitOr BitAnd Not Invert USub Eq NotEq Lt LtE Gt GtE In
-    NotIn Is IsNot either text format method __file__ isinstance attribute alias"""
+    """item Add Sub Mult Div FloorDiv Mod Pow LShift RShift BitOr BitXor BitAnd Not Invert USub
+    Eq NotEq Lt LtE Gt GtE In NotIn Is IsNot either text format method __file__ isinstance
+    attribute alias"""
 )

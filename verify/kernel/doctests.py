@@ -8,9 +8,11 @@ from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 
 from verify.kernel.both import Both
+from verify.kernel.nodes import walk
+from verify.kernel.settings import collection
 from verify.kernel.source import DEFINITIONS, stored
 from verify.kernel.tree import Tree
-from verify.kernel.verdict import BREAKS
+from verify.kernel.verdict import BREAKS, OPEN
 
 _RUN = re.compile(
     rb"doctest[-_](?:modules|glob|files)|testmod|testfile|DocTestSuite|DocFileSuite|-m doctest"
@@ -54,7 +56,7 @@ def named(module: ast.Module, gone: Mapping[str, Container[str]]) -> Iterator[tu
     """List the names that examples take from where they no longer are, each with its module."""
     modules: dict[str, str] = {}
     stars = []
-    for node in ast.walk(module):
+    for node in walk(module):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
@@ -65,7 +67,7 @@ def named(module: ast.Module, gone: Mapping[str, Container[str]]) -> Iterator[tu
                 modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
                 if alias.name in gone.get(node.module, ()):
                     yield node.module, alias.name
-    for node in ast.walk(module):
+    for node in walk(module):
         if isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Name, ast.Attribute)):
             top, _, rest = ast.unparse(node.value).partition(".")
             owner = ".".join([modules.get(top, top), *([rest] if rest else [])])
@@ -97,6 +99,14 @@ def check(both: Both) -> None:
         for base, target in both.pairing.moved()
         if _tested(both.statement(both.base, base).node)
     ]
+    settings = collection(both.base)
+    for base, target in leaving if settings.doctests else ():
+        if _around(both.base, base[0]) != _around(both.target, target[0]):
+            why = "other fixtures are around its doctests"
+            both.found.say(OPEN, both.name(target[0]), why, both.place(both.target, target))
+        if settings.enters(base[0]) and not settings.enters(target[0]):
+            why = "pytest no longer comes to its doctests"
+            both.found.say(BREAKS, both.name(target[0]), why, both.place(both.target, target))
     if not leaving or not any(_RUNNERS.search(both.base.text(p)) for p in both.base.python()):
         return
     for base, target in leaving:
@@ -104,5 +114,17 @@ def check(both: Both) -> None:
         both.found.say(BREAKS, both.name(base[0]), why, both.place(both.target, target))
 
 
+def _around(tree: Tree, path: str) -> set[str]:
+    """List the `conftest.py` above a file that give examples names, or fixtures by themselves."""
+    found = set()
+    while path:
+        path = path.rpartition("/")[0]
+        where = f"{path}/conftest.py" if path else "conftest.py"
+        data = tree.files.get(where, b"")
+        if b"doctest_namespace" in data or b"autouse" in data:
+            found.add(where)
+    return found
+
+
 def _tested(node: ast.AST) -> bool:
-    return any(examples(inner) is not None for inner in ast.walk(node))
+    return any(examples(inner) is not None for inner in walk(node))

@@ -14,6 +14,7 @@ from verify.kernel.both import Both
 from verify.kernel.comments import Comments
 from verify.kernel.needs import Imports
 from verify.kernel.source import OpaqueError, decode, is_python
+from verify.kernel.spelled import Spelled
 from verify.kernel.tree import Parsed
 from verify.kernel.verdict import BASE, NOT_READ, OPEN, TARGET, Certificate, Findings, Place
 
@@ -80,7 +81,7 @@ def _judged(
         both = Both.of(ours, theirs, changed)
         conserve.check(both)
         Comments(both).check()
-        imports = Imports(both)
+        imports = Imports(both, Spelled(both).same)
         imports.check()
         lazily.check(both, imports.unknown)
         judging.judge(both)

@@ -6,6 +6,7 @@ they resolve; a last name alone never counts.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import sys
 from collections.abc import Mapping
@@ -86,6 +87,11 @@ MAKERS = _table(
     }
 )
 MARKS = ("pytest.mark.",)  # each attribute is a maker of marks
+# They give back what they are given, with a mark that its owner reads off the module: of a plugin.
+HOOKS = frozenset({"pytest.hookimpl", "pytest.hookspec"})
+
+# Wrappers that look for the arguments of a call among those of calls before.
+CACHES = words("functools.lru_cache functools.cache")
 
 # Outside decorators that give a callable which runs what it was given.
 WRAPPERS = _table(
@@ -165,6 +171,21 @@ READINGS = _table(
 )
 READS_OF = {"os.getenv": "os.environ"}
 
+# Texts and numbers of the standard library, which nobody changes.
+CONSTANTS = words(
+    """os.sep os.pathsep os.linesep os.name os.altsep os.curdir os.pardir os.extsep os.devnull
+    sys.platform sys.version sys.version_info sys.hexversion sys.byteorder sys.maxsize
+    sys.maxunicode sys.executable sys.prefix sys.base_prefix string.ascii_letters
+    string.ascii_lowercase string.ascii_uppercase string.digits string.hexdigits string.punctuation
+    string.whitespace string.printable math.pi math.e math.inf math.nan math.tau"""
+)
+
+# Calls that give what the names of a module are annotated with.
+EVALUATING = words(
+    """typing.get_type_hints typing_extensions.get_type_hints inspect.get_annotations
+    annotationlib.get_annotations"""
+)
+
 # Classes that can be a base without anything happening.
 BASES = _table(
     {
@@ -183,6 +204,11 @@ BASES = _table(
             io.StringIO io.BytesIO io.RawIOBase torch.nn.Module torch.autograd.Function
             torch.nn.Parameter numpy.ndarray""",
     }
+)
+# Of these, the ones whose metaclass calls methods of the new class for each of its members.
+ENUMS = words(
+    """enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum enum.ReprEnum
+    django.db.models.TextChoices django.db.models.IntegerChoices"""
 )
 # Metaclasses that do nothing to others.
 METACLASSES = _table(
@@ -215,12 +241,18 @@ CHANGING = words(
 )
 
 # Functions that replace a module's name, by their last name: whoever calls them writes.
-PATCHING = frozenset({"patch", "object", "setattr", "delattr", "multiple", "dict"})
+PATCHING = frozenset({"patch", "object", "setattr", "delattr", "multiple", "dict", "spy"})
+
+
+def targeted(call: ast.Call) -> ast.expr | None:
+    """Give what a call of these would replace something of: its first argument, or `target`."""
+    words = (word.value for word in call.keywords if word.arg == "target")
+    return call.args[0] if call.args else next(words, None)
 
 
 def is_mark(name: str) -> bool:
     """Tell whether a name is one of pytest's marks."""
-    return name.startswith(MARKS)
+    return name.startswith(MARKS) or name in HOOKS
 
 
 def inert_call(name: str) -> bool:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from verify.kernel.both import Both
 from verify.kernel.source import OpaqueError, is_python
-from verify.kernel.tree import Tree
-from verify.kernel.words import words
+from verify.kernel.tree import Tree, installed, needs_beside
+from verify.kernel.words import raw, words
 
-_MAIN = re.compile(r"__name__\s*==\s*['\"]__main__['\"]")
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+\w", re.M)
 # Endings of other languages and of prose: nothing there is run by Python.
 _OTHERS = words(
@@ -24,13 +23,18 @@ _OTHERS = words(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file from which something starts, in both trees. `name` is what it is imported by."""
+    """A file from which something starts, in both trees. `name` is what it is imported by.
+
+    `by_name` is a script that can be run by the name of its module alone, now.
+    """
 
     path: str
     target: str
     name: str
     target_name: str
     script: bool = False
+    by_name: bool = False
+    guessed: bool = False  # whether nothing but what it does says that it is a script
 
     def __str__(self) -> str:
         return self.path if self.script else self.name
@@ -52,8 +56,52 @@ def entries(base: Tree, target: Tree, reached: Iterable[str]) -> list[Entry]:
         if path.endswith(".py"):
             found.append(Entry(path, twin, name_of(base, path), name_of(target, twin)))
         if is_script(base, path):
-            found.append(Entry(path, twin, "__main__", "__main__", script=True))
+            named = _by_name(base, target, path, twin)
+            found.append(Entry(path, twin, "__main__", "__main__", script=True, by_name=named))
+        elif not users[path] and _acts_alone(base, path):
+            found.append(Entry(path, twin, "__main__", "__main__", script=True, guessed=True))
     return found
+
+
+def _by_name(base: Tree, target: Tree, path: str, twin: str) -> bool:
+    """Tell whether a script within a package needs that package now, and nobody minds.
+
+    It could be run by its path as well before, where Python searches the folder that it lies in.
+    Somebody minds if a file names it, or its first line does; and it could not be run by its name
+    if it needs what lies beside it.
+    """
+    folder, _, file = path.rpartition("/")
+    inside = f"{folder}/__init__.py" in base.files and f"{folder}/__init__.py" in target.files
+    if not inside or installed(base, path) or not installed(target, twin):
+        return False
+    if base.files[path][:2] == b"#!" or needs_beside(base, path):
+        return False
+    named = rb"(?<![\w.-])" + raw(re.escape(file)) + rb"\b"
+    if file == "__main__.py":  # Python runs its folder as well
+        called = raw(re.escape(folder.rpartition("/")[2]))
+        started = rb"\b(?:python[\w.]*|executable|run_path)\b(?![^\n]*-m\b)[^\n]*\b"
+        named += rb"|" + started + called + rb"\b"
+    wanted = re.compile(named)
+    return not any(
+        wanted.search(data)
+        for tree in (base, target)
+        for other, data in tree.files.items()
+        if other not in (path, twin)
+    )
+
+
+def _acts_alone(tree: Tree, path: str) -> bool:
+    """Tell whether a file in no package does something by itself, so that it may be a script."""
+    folder, _, name = path.rpartition("/")
+    if not folder or f"{folder}/__init__.py" in tree.files:
+        return False
+    if name in ("conftest.py", "conf.py", "setup.py") or name.startswith("test_"):
+        return False
+    try:
+        body = tree.source(path).tree.body
+    except OpaqueError:
+        return False
+    return any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +143,14 @@ def became(path: str, target: Tree) -> str | None:
     return next((option for option in options if option in target.files), None)
 
 
-def is_main_guard(node: ast.stmt) -> bool:
-    """Tell whether a statement runs where its module is what starts, and asks nothing else."""
-    return isinstance(node, ast.If) and bool(_MAIN.fullmatch(ast.unparse(node.test)))
-
-
 def is_script(tree: Tree, path: str) -> bool:
     """Tell whether a file is run by itself."""
     if not path.endswith(".py") or path.endswith("__main__.py"):
         return True
-    return bool(_MAIN.search(tree.text(path)))
+    try:
+        return tree.source(path).asks_main
+    except OpaqueError:
+        return "__main__" in tree.text(path)
 
 
 def lone_scripts(tree: Tree) -> list[str]:

@@ -14,11 +14,12 @@ from dataclasses import replace
 
 from verify.kernel.both import Both
 from verify.kernel.conserve import exported, symbol
-from verify.kernel.effects import PATCHING
+from verify.kernel.effects import PATCHING, targeted
 from verify.kernel.machine import Machine
 from verify.kernel.machine.values import Made
 from verify.kernel.needs import file_of, rows
-from verify.kernel.pairing import Edit
+from verify.kernel.nodes import children, walk
+from verify.kernel.pairing import At, Edit
 from verify.kernel.renames import Renames
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.spelled import Parts, Spelled, chain
@@ -94,11 +95,22 @@ class Edits:
         """Tell whether two texts mean the same: targets of patches, descriptions, types."""
         if _patches(node, two):
             return self._follows(before, after)
-        if _describes(node, two) or self._sets_up(edit.target[0], node):
+        if self._sets_up(edit.target[0], node):
             return self.renames.follow(before, after)
+        if _describes(node, two) or (is_docstring(node) and self._unread(edit.target)):
+            return self.renames.follow_partly(before, after)
         path, now = edit.base[0], edit.target[0]
         is_type = two in types or self._cast(now, node, two)
         return is_type and self.spelled.same_texts(path, before, now, after)
+
+    def _unread(self, at: At) -> bool:
+        """Tell whether a text that stands alone is read by nobody: it describes, no more."""
+        return at[1] > 0 or not any(
+            b"__doc__" in data
+            for tree in (self.both.base, self.both.target)
+            for path, data in tree.files.items()
+            if path.endswith(".py")
+        )
 
     def _sets_up(self, path: str, node: ast.stmt) -> bool:
         """Tell whether a statement is the call of `setup()`, whose entry points are texts."""
@@ -135,7 +147,7 @@ class Edits:
             and call.args
             and call.args[0] is text
             and self.spelled.leads(self.both.target, path, chain(call.func) or ("",)) in _CASTS
-            for call in ast.walk(node)
+            for call in walk(node)
         )
 
     def _exported(self, edit: Edit, node: ast.stmt) -> bool:
@@ -159,8 +171,19 @@ class Edits:
         for end in range(len(parts) - 1, 0, -1):
             name = ".".join(parts[:end])
             if file_of(self.both.target, name):
-                return any(m == name or m.startswith(f"{name}.") for m in modules)
+                led = any(m == name or m.startswith(f"{name}.") for m in modules)
+                return led or self._brings(parts[0], name)
         return True
+
+    def _brings(self, package: str, module: str) -> bool:
+        """Tell whether a package imports one of its modules itself."""
+        tree = self.both.target
+        path = file_of(tree, package)
+        return path.endswith(".py") and any(
+            module in (row.module, f"{row.module}.{row.member}")
+            for row, _ in rows(tree, tree.source(path))
+            if not row.guards
+        )
 
 
 def _describes(node: ast.stmt, text: ast.AST) -> bool:
@@ -169,7 +192,7 @@ def _describes(node: ast.stmt, text: ast.AST) -> bool:
         isinstance(inner, DEFINITIONS)
         and is_docstring(inner.body[0])
         and getattr(inner.body[0], "value", None) is text
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
 
 
@@ -195,11 +218,11 @@ def _text(node: ast.AST) -> str | None:
 def _types(node: ast.AST) -> set[ast.AST]:
     """List all that stands in the annotations of a statement."""
     found: set[ast.AST] = set()
-    for inner in ast.walk(node):
+    for inner in walk(node):
         for name in ("annotation", "returns"):
             note = getattr(inner, name, None)
             if isinstance(note, ast.AST):
-                found.update(ast.walk(note))
+                found.update(walk(note))
     return found
 
 
@@ -217,15 +240,15 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
             if part is not None:
                 yield from _evaluated(part)
         return
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if child is not getattr(node, "annotation", None):
             yield from _evaluated(child)
 
 
 def _patches(node: ast.stmt, text: ast.AST) -> bool:
     """Tell whether a text is the target of a patch."""
-    for call in ast.walk(node):
-        if isinstance(call, ast.Call) and call.args and call.args[0] is text:
+    for call in walk(node):
+        if isinstance(call, ast.Call) and targeted(call) is text:
             func = call.func
             last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
             if last in PATCHING:

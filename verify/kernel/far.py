@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from verify.kernel.both import Both
-from verify.kernel.effects import PATCHING
+from verify.kernel.effects import PATCHING, targeted
+from verify.kernel.nodes import walk
 from verify.kernel.source import DEFINITIONS, OpaqueError, last, stored
 from verify.kernel.spelled import Spelled, chain
 from verify.kernel.tree import Tree
@@ -38,20 +39,20 @@ def _writes(tree: Tree, path: str, spelled: Spelled) -> Iterator[tuple[str, str,
         parsed = tree.source(path).tree
     except OpaqueError:
         return
-    for node in ast.walk(parsed):
+    for node in walk(parsed):
         if isinstance(node, DEFINITIONS) and not isinstance(node, ast.ClassDef):
             yield from _globals(tree, path, node)
         elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             module = _module(tree, path, node.value, spelled)
             if module:
                 yield module, node.attr, node.lineno
-        elif isinstance(node, ast.Call) and node.args and last(node.func) in PATCHING:
+        elif isinstance(node, ast.Call) and targeted(node) and last(node.func) in PATCHING:
             yield from _replaced(tree, path, node, spelled)
 
 
 def _globals(tree: Tree, path: str, node: ast.AST) -> Iterator[tuple[str, str, int]]:
     """List the names of its module that a function binds."""
-    declared = [inner for inner in ast.walk(node) if isinstance(inner, ast.Global)]
+    declared = [inner for inner in walk(node) if isinstance(inner, ast.Global)]
     bound = {name for part in getattr(node, "body", ()) for name in stored(part)}
     for inner in declared:
         for name in bound & {*inner.names}:
@@ -62,7 +63,9 @@ def _replaced(
     tree: Tree, path: str, node: ast.Call, spelled: Spelled
 ) -> Iterator[tuple[str, str, int]]:
     """List what a patch or `setattr` replaces."""
-    first, *more = node.args
+    first, *more = node.args or [
+        word.value for word in node.keywords if word.arg in ("target", "attribute")
+    ]
     texts = [a.value for a in (first, *more[:1]) if isinstance(a, ast.Constant)]
     if texts and isinstance(first, ast.Constant):
         module, _, name = str(texts[0]).rpartition(".")

@@ -11,6 +11,7 @@ from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
 from verify.kernel.entries import became, is_script
 from verify.kernel.pairing import At
+from verify.kernel.renames import Renames
 from verify.kernel.settings import is_settings
 from verify.kernel.source import stored
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Place
@@ -93,6 +94,7 @@ def _new(both: Both, path: str) -> None:
             both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
     if name == "__init__.py":
         folder, _, name = folder.rpartition("/")
+    _hides(both, path)
     word = name.removesuffix(".py")
     root = both.target.root(path) == folder
     if root and word in {*STANDARD, "sitecustomize", "usercustomize"}:
@@ -100,11 +102,30 @@ def _new(both: Both, path: str) -> None:
         both.found.say(BREAKS, word, why, Place(path, 1))
 
 
+def _hides(both: Both, path: str) -> None:
+    """Look for a module of the same name elsewhere, in a package that looks there, too."""
+    stem = path.removesuffix("/__init__.py").removesuffix(".py")
+    folder, _, name = stem.rpartition("/")
+    above = both.target.files.get(f"{folder}/__init__.py", b"")
+    if not folder or b"__path__" not in above:
+        return
+    tail = f"/{folder.rpartition('/')[2]}/{name}"
+    for other in sorted(both.base.files):
+        if f"/{other}".endswith((f"{tail}.py", f"{tail}/__init__.py")) and other != path:
+            why = f"its package looks in other folders, too, and this may hide {other}"
+            both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
+
+
 def _settings(both: Both, path: str) -> None:
     """Settings may follow a move: a dotted path whose last name stays."""
     if both.base.files[path] == both.target.files[path]:
         return
     one, two = both.base.text(path).split("\n"), both.target.text(path).split("\n")
+    renames = Renames(both)
+    if len(one) == len(two):  # what names a module that moved whole follows it
+        pairs = zip(one, two, strict=True)
+        kept = [(a, b) for a, b in pairs if a == b or not renames.relocated(a, b)]
+        one, two = [a for a, _ in kept], [b for _, b in kept]
     if len(one) != len(two) or any(_bare(a) != _bare(b) for a, b in zip(one, two, strict=True)):
         both.found.say(TEXT, path, "settings that tools read changed", Place(path, 1))
         return

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from verify.kernel.machine.scopes import parameters
+from verify.kernel.nodes import children, walk
 from verify.kernel.source import Source, last
 
 MOST_PARTS = 2000  # of one expression
@@ -38,15 +39,16 @@ class Flow:
 
     def __init__(self, source: Source) -> None:
         self.calls: list[tuple[ast.Call, Within]] = []
+        self.scopes: list[Within] = []
         self._functions: dict[str, list[tuple[Functions, Within]]] = defaultdict(list)
         self._returned: dict[str, list[Part]] = defaultdict(list)
         self._attributes: dict[str, list[Part]] = defaultdict(list)
-        top = Within(None, None)
+        self.top = top = Within(None, None)
         todo: list[Part] = [(node, top) for node in source.tree.body]
         while todo:
             node, within = todo.pop()
             inner = self._read(node, within)
-            todo += [(child, inner) for child in ast.iter_child_nodes(node)]
+            todo += [(child, inner) for child in children(node)]
         for call, within in self.calls:
             self._hand_over(call, within)
 
@@ -55,6 +57,7 @@ class Flow:
         if isinstance(node, Functions):
             inner = Within(node, within, takes=frozenset(a.arg for a in parameters(node)))
             self._functions[node.name].append((node, inner))
+            self.scopes.append(inner)
             for arg, value in _defaults(node):
                 inner.given[arg].append((value, within))
             return inner
@@ -76,7 +79,7 @@ class Flow:
         return within
 
     def _assign(self, target: ast.expr, value: ast.expr, within: Within) -> None:
-        for node in ast.walk(target):
+        for node in walk(target):
             if isinstance(node, ast.Name):
                 within.given[node.id].append((value, within))
             elif isinstance(node, ast.Attribute):
@@ -113,7 +116,7 @@ class Flow:
                     todo += self._attributes.get(node.attr, ())
             if isinstance(node, ast.Call):
                 todo += self._returned.get(last(node.func), ())
-            todo += [(child, within) for child in ast.iter_child_nodes(node)]
+            todo += [(child, within) for child in children(node)]
 
     def texts(self, *nodes: Part) -> Iterator[tuple[str, int]]:
         """List the texts that expressions are made of, with their lines."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
 
-from verify.kernel import computed, doctests, effects, strings, subclasses, tests
+from verify.kernel import computed, doctests, effects, shown, strings, subclasses, tests
 from verify.kernel.bodies import (
     Bodies,
     Probe,
@@ -20,8 +21,12 @@ from verify.kernel.bodies import (
 from verify.kernel.both import Both
 from verify.kernel.conserve import symbol
 from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries, is_main_guard, name_of
+from verify.kernel.entries import Arrival, Entry, arrivals, entries, name_of
 from verify.kernel.explain import Edits
+from verify.kernel.getters import Getters
+from verify.kernel.grasps import Alike
+from verify.kernel.heard import Heard
+from verify.kernel.held import Held
 from verify.kernel.links import Links, owner
 from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
@@ -30,13 +35,16 @@ from verify.kernel.machine.units import Unit
 from verify.kernel.machine.values import Class, Function, Made, Module, Outside, key
 from verify.kernel.near import near
 from verify.kernel.needs import rows
+from verify.kernel.nodes import walk
 from verify.kernel.observed import Observed
 from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, Run, Runs
+from verify.kernel.source import is_main_guard
 from verify.kernel.standing import Standing
-from verify.kernel.traces import Comparison, Gains, does, instead
+from verify.kernel.traces import Comparison, Gains, covers, does, instead
 from verify.kernel.tree import search_path
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
+from verify.kernel.worlds import Worlds
 from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
@@ -69,6 +77,7 @@ class Judge:
         self.observed = Observed(both)
         self.edits = Edits(both, renames)
         self.standing = Standing(both)
+        self.worlds = Worlds(both)
         self._probes: set[tuple[Made, int]] = set()
         self._readers: dict[str, Bodies] = {}
         self._links = Links(both)
@@ -82,6 +91,7 @@ class Judge:
     def run(self) -> None:
         """Judge all entries."""
         self.runs.near = near(self.both)
+        self.worlds.near = self.runs.near
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
@@ -95,7 +105,11 @@ class Judge:
         doctests.check(self.both)
         strings.check(self.both)
         computed.check(self.both, self.runs.near)
-        computed.evaluated(self.both, strings.lost(self.both))
+        lost = strings.lost(self.both)
+        computed.evaluated(self.both, lost)
+        computed.replaced(self.both)
+        computed.sought(self.both)
+        self._values(lost)
         for tree in (self.both.base, self.both.target):
             machine = self.runs.machine(tree)
             self.writes.note(machine)
@@ -109,13 +123,51 @@ class Judge:
         self.observed.report()
         self.edits.report()
         self.standing.report()
+        self.worlds.report()
+        Heard(self.both).report()
+        shown.check(self.both, self.runs.near)
+
+    def _values(self, lost: Mapping[str, set[str]]) -> None:
+        """Look for modules that are values, and for reads of what they lost."""
+        held = Held(self.both, self.both.target, kept=True)
+        values = held.modules(lost, sorted(self.runs.near))
+        self.lookups.handed |= values
+        Getters(self.both, lost, held).report(values)
 
     def _entry(self, entry: Entry) -> None:
         one, two = self.runs.pair(entry)
-        done = Comparison(self.both, entry, one, two, self.gains).run()
-        self.observed.entry(str(entry), one, two, done=done)
-        self._read(one, two)
+        if entry.guessed and one.ended != DONE:
+            self.runs.end(two, one)
+            return
+        if entry.by_name:
+            why = "they are run by `python -m`, or where their packages are installed"
+            self.both.found.say(ASSUMED, "scripts", why, Place(entry.target, 1))
+        if not self._lost(entry, one, two):
+            done = self._compared(entry, one, two, self.gains)
+            self.observed.entry(str(entry), one, two, done=done)
+            self._read(one, two)
         self.runs.end(two, one)
+
+    def _lost(self, entry: Entry, one: Run, two: Run) -> bool:
+        """Report a script that finds a package of its own tree no longer: the rest follows."""
+        target = self.both.target
+        folders = search_path(target, entry.target, script=False) if entry.script else []
+        for death in two.deaths:
+            top = death.outside.partition(".")[0]
+            if top and target.find(top, folders) and not covers(one.deaths, death.answers):
+                why = f"run by its path it does not find {top}, which does not lie beside it"
+                place = Place(death.path, death.line)
+                self.both.found.say(BREAKS, str(entry), why, place)
+                return True
+        return False
+
+    def _compared(self, entry: Entry, one: Run, two: Run, gains: Gains) -> bool:
+        """Compare two runs, and note what they need. Tells whether the base's got to its end."""
+        comparison = Comparison(self.both, entry, one, two, gains)
+        done = comparison.run()
+        if comparison.compared:
+            self.worlds.entry(entry, one, two)
+        return done
 
     def _point(self, point: strings.Point) -> None:
         """Start what an entry point names, where it names another module than before."""
@@ -132,7 +184,7 @@ class Judge:
             return
         entry = Entry(ours, theirs, base.name(ours), target.name(theirs))
         one, two = self.runs.pair(entry)
-        Comparison(self.both, entry, one, two, Gains(self.gains.renames)).run()
+        self._compared(entry, one, two, Gains(self.gains.renames))
         found = [
             module.names.get(name[1]) if isinstance(module, Module) else None
             for module, name in (
@@ -206,6 +258,10 @@ class Judge:
             for other in self._links.of(unit, two):
                 self._units(ours, theirs, unit, other)
 
+    @cached_property
+    def _alike(self) -> Alike:
+        return Alike(self.runs.machine(self.both.base), self.runs.machine(self.both.target))
+
     def _bodies(self, machine: Machine) -> Bodies:
         """Give what reads the bodies of one side."""
         side = machine.tree.side
@@ -273,7 +329,20 @@ class Judge:
                 return True
         if reaches(a.node) or sets(a.node):
             return True
-        return any(bodies.goes_through_modules(made, of) for bodies, made, of in (one, two))
+        (ours, _, above), (theirs, _, of) = one, two
+        held, now = ours.grasps.by(a, above), theirs.grasps.by(b, of)
+        if held is None or now is None or not self._alike.all(held, now):
+            return True
+        for side, made, modules in ((BASE, a, held), (TARGET, b, now)):
+            self._through(name, side, made, modules)
+        return False
+
+    def _through(self, name: Made, side: str, made: Function, modules: Iterable[Module]) -> None:
+        """Note what a body that is not run may read of modules that it gets hold of."""
+        if modules:
+            spelled = {getattr(node, "attr", "") for node in walk(made.node)}
+            reads = {(m.name, word) for m in modules for word in spelled & m.names.keys()}
+            self.writes.read(side, name, _title(made), reads)
 
     def _made(self, one: Definition, two: Definition) -> None:
         """Compare what was evaluated when a definition was made, and what a class holds."""
@@ -366,6 +435,8 @@ class Judge:
         for (one, means), (two, now) in zip(first, second, strict=False):
             if means == now:
                 self.edits.same(name, one.parts, two.parts)
+                if one.asked and two.asked:
+                    self.edits.same(name, one.parts[:-1], two.parts[:-1])
                 self._standing(name, title, now, two, path)
                 continue
             read = self.evaluated or _READ_BY_DATACLASS & {*one.parts, *two.parts}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from verify.kernel.both import Both
 from verify.kernel.needs import Row, package_of, rows_of
+from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, IMPORTS
 from verify.kernel.tree import Tree
@@ -37,7 +38,7 @@ def check(both: Both, unknown: Callable[[Row], str]) -> None:
 
 def _within(both: Both, tree: Tree, at: At) -> Iterator[tuple[Row, int]]:
     package = package_of(tree, at[0])
-    for part in ast.walk(both.statement(tree, at).node):
+    for part in walk(both.statement(tree, at).node):
         if isinstance(part, IMPORTS):
             for row in rows_of(part, package, ()):
                 yield row, part.lineno
@@ -46,7 +47,7 @@ def _within(both: Both, tree: Tree, at: At) -> Iterator[tuple[Row, int]]:
 def _used(node: ast.AST) -> set[str]:
     """Give the names that a definition uses, imports left out, those in texts of types too."""
     found: set[str] = set()
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             found.add(part.id)
         elif isinstance(part, (ast.Global, ast.Nonlocal)):

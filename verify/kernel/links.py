@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from verify.kernel.both import Both
 from verify.kernel.machine.units import Unit
 from verify.kernel.machine.values import MOST_DEPTH, Class, Function, Made, Module, Product
+from verify.kernel.nodes import children
 from verify.kernel.pairing import At
 from verify.kernel.runs import Run
 from verify.kernel.source import DEFINITIONS
@@ -86,7 +87,7 @@ def _deep(node: ast.AST) -> bool:
         depth += isinstance(at, _HOLDING)
         if depth > MOST_DEPTH:
             return True
-        todo += [(child, depth) for child in ast.iter_child_nodes(at)]
+        todo += [(child, depth) for child in children(at)]
     return False
 
 

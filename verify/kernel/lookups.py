@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,7 +10,8 @@ from contextlib import suppress
 from verify.kernel import paths
 from verify.kernel.both import Both
 from verify.kernel.machine import Machine
-from verify.kernel.machine.imports import Opening
+from verify.kernel.machine.imports import ANNOTATIONS, Opening
+from verify.kernel.pairing import At
 from verify.kernel.source import OpaqueError, stored
 from verify.kernel.tables import alone
 from verify.kernel.traces import Gains
@@ -67,16 +69,29 @@ class Lookups:
             yield from self._imported(whose, path)
         elif what == "lists the folder":
             yield from _listed(self.both.base, self.both.target, whose)
-        elif what == "reloads":
-            if whose in apart or whose in self._moved():
-                yield whose
-        elif what in ("lists", "handed on", "runs text"):
-            if whose in apart:
-                yield whose
+        elif whose in self._minding(what):
+            yield whose
+
+    def _minding(self, what: str) -> set[str]:
+        """Name the modules whose change such a lookup sees."""
+        apart = self.gains.apart()
+        if what == "reloads":
+            return apart | self._moved()
+        if what == ANNOTATIONS:
+            return self._annotated()
+        return apart if what in ("lists", "handed on", "runs text") else set()
 
     def _moved(self) -> set[str]:
         """Name the modules that statements left or came to."""
         return {self.both.name(at[0]) for pair in self.both.pairing.moved() for at in pair}
+
+    def _annotated(self) -> set[str]:
+        """Name the modules that annotated names left or came to."""
+        pairs = [pair for pair in self.both.pairing.moved() if self._notes(pair[0])]
+        return {self.both.name(at[0]) for pair in pairs for at in pair}
+
+    def _notes(self, base: At) -> bool:
+        return isinstance(self.both.statement(self.both.base, base).node, ast.AnnAssign)
 
     def _imported(self, wanted: str, path: str) -> Iterator[str]:
         gone = {

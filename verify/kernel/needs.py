@@ -11,14 +11,15 @@ import ast
 import re
 import symtable
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from verify.kernel.bodies import references
 from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
-from verify.kernel.source import IMPORTS, TRIES, Source, blocks, stored
+from verify.kernel.nodes import walk
+from verify.kernel.source import DEFINITIONS, IMPORTS, TRIES, Source, blocks, imports_only, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
 from verify.kernel.words import raw, words
@@ -27,6 +28,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
 
 
+# Whether a chain of names in a file of the base is what another is in one of the target.
+Same = Callable[[str, tuple[str, ...], str, tuple[str, ...]], bool]
 Plain = tuple[str, str, "str | None"]  # what an import binds, its module, and what of that
 
 
@@ -57,8 +60,9 @@ _FOR_TYPES = {
 class Imports:
     """Compares the imports of the changed files."""
 
-    def __init__(self, both: Both) -> None:
+    def __init__(self, both: Both, same: Same) -> None:
         self.both = both
+        self._same = same
         self.origins: dict[str, set[str]] = {}
         for target, base in both.pairing.base_of.items():
             self.origins.setdefault(target[0], set()).add(base[0])
@@ -68,6 +72,7 @@ class Imports:
             for name in stored(both.statement(both.base, base).node)
         }
         self._inside: dict[str, dict[int, set[Plain]]] = {}
+        self._asked: dict[str, set[str]] = {}  # names that functions of a file have for parameters
         self._came = {new: old for old, new in both.relocated.items()}
         self._rows = {p.path: [*rows(both.base, p)] for p in both.sources(both.base)}
         self._plain = {row.plain for p in both.sources(both.base) for row in every(both.base, p)}
@@ -105,7 +110,7 @@ class Imports:
             missing = known[BASE, base[0]] - here
             if missing:
                 node = self.both.statement(self.both.target, at).node
-                local = {n for p in ast.walk(node) if isinstance(p, IMPORTS) for n in stored(p)}
+                local = {n for p in walk(node) if isinstance(p, IMPORTS) for n in stored(p)}
                 for reference in references(node):
                     if reference.parts[0] in missing - local:
                         place = Place(at[0], reference.line, TARGET)
@@ -184,8 +189,7 @@ class Imports:
         """Give the names that a file had, or the module that it was."""
         for old in (path, path.replace("/__init__.py", ".py"), self._came.get(path, "")):
             if old in self.both.base.files:
-                body = self.both.base.source(old).tree.body
-                return {name for node in body for name in stored(node)}
+                return brought(self.both.base, old)
         return set()
 
     def _left_of(self, path: str) -> set[str]:
@@ -200,8 +204,26 @@ class Imports:
             return "" if self._leads_to_moved(row) else "is new"
         if row.name in here or row.name in before:
             return ""  # it is used, or what the file had is still found there
+        if path not in self._asked:
+            self._asked[path] = self._asked_for(path)
+        if row.name in self._asked[path]:
+            return ""
         handed_on = path.endswith("__init__.py") and row.name in self._names
         return "" if handed_on else "is needed by nothing"
+
+    def _asked_for(self, path: str) -> set[str]:
+        """Give the parameters of functions that came from files which had those names at their top.
+
+        That is how pytest is asked for a fixture.
+        """
+        given: dict[str, set[str]] = {}  # by the file that the functions came from
+        for at, base in self.both.pairing.base_of.items():
+            node = self.both.statement(self.both.target, at).node if at[0] == path else None
+            if isinstance(node, DEFINITIONS):
+                told = {inner.arg for inner in walk(node) if isinstance(inner, ast.arg)}
+                given.setdefault(base[0], set()).update(told)
+        found = (names & brought(self.both.base, old) for old, names in given.items())
+        return set().union(*found)
 
     def unknown(self, row: Row, importer: str = "") -> str:
         """Tell what is wrong with where an import leads, if anything is.
@@ -218,10 +240,21 @@ class Imports:
         if path.endswith(".py") and self._second_name(row.module, tree.name(path)):
             return "names a module otherwise than anybody did"
         # What a file that was there loads when it is imported, the runs compare.
-        if path and importer not in self.both.base.files and self._strange(path, row, name):
+        strange = importer not in self.both.base.files and self._strange(path, row, name)
+        if path and strange and not self._led_there(importer, row):
             return "leads to a module that nothing here led to before"
         there = file_of(tree, name) or self._binds(path, row.member)
         return "" if there else "leads to what nothing led to before"
+
+    def _led_there(self, importer: str, row: Row) -> bool:
+        """Tell whether an import takes from its home what code had by that name before."""
+        path = file_of(self.both.target, row.module)
+        body = self.both.target.source(path).tree.body if path.endswith(".py") else []
+        bound = {name for node in body if not imports_only(node) for name in stored(node)}
+        if row.member not in bound:
+            return False
+        origins = self.origins.get(importer, ())
+        return any(self._same(at, (row.name,), importer, (row.name,)) for at in origins)
 
     def _binds(self, path: str, member: str | None) -> bool:
         """Tell whether a module of the target may bind a name."""
@@ -287,10 +320,21 @@ class Imports:
                 self._say(EXPLAINED, row, "what it named is here now", place)
             elif row.name in left and row.name not in referred():
                 self._say(EXPLAINED, row, "what needed this import has left", place)
+            elif row.member == "*" and not row.guards and self._replaced(row, before & here, after):
+                why = "the names that it brought come from elsewhere now"
+                self._say(EXPLAINED, row, why, place)
             elif row.name not in before and self._inert(row):
                 self._say(EXPLAINED, row, "nothing here used this import", place)
             else:
                 self._say(TEXT, row, "this import is gone, though nothing that used it left", place)
+
+    def _replaced(self, row: Row, used_names: set[str], after: Source) -> bool:
+        """Tell whether what a file uses of a star of the tree is bound in it by other means."""
+        path = file_of(self.both.base, row.module)
+        if not path.endswith(".py"):
+            return False
+        bound = {name for node in after.tree.body for name in stored(node)}
+        return not public(self.both.base, path) & used_names - bound
 
     def _inert(self, row: Row) -> bool:
         """Tell whether the machine sees all that an import does, or it is known to do nothing."""
@@ -340,6 +384,27 @@ def file_of(tree: Tree, name: str) -> str:
     return ""
 
 
+def brought(tree: Tree, path: str, above: frozenset[str] = frozenset()) -> set[str]:
+    """Give the names that a file binds at its top, and those that its stars bring from the tree."""
+    source = tree.source(path)
+    found = {name for node in source.tree.body for name in stored(node)}
+    for row, _ in rows(tree, source) if "*" in found else ():
+        other = file_of(tree, row.module) if row.member == "*" else ""
+        if other.endswith(".py") and other not in above:
+            found |= public(tree, other, above | {path})
+    return found
+
+
+def public(tree: Tree, path: str, above: frozenset[str] = frozenset()) -> set[str]:
+    """Give the names that a star brings from a file."""
+    listed = [node for node in tree.source(path).tree.body if _is_all(node)]
+    found = brought(tree, path, above)
+    if not listed:
+        return {name for name in found if name[:1] not in ("_", "*")}
+    texts = (part.value for node in listed for part in walk(node) if isinstance(part, ast.Constant))
+    return {str(text) for text in texts}
+
+
 def rows(tree: Tree, source: Source) -> Iterator[tuple[Row, int]]:
     """List the imports of a module, outside of functions, with their lines."""
     package = package_of(tree, source.path)
@@ -370,14 +435,14 @@ def _inside(tree: Tree, source: Source) -> Iterator[tuple[Row, int, int]]:
 def every(tree: Tree, source: Source) -> Iterator[Row]:
     """List all imports of a file, those in functions too, guards aside."""
     package = package_of(tree, source.path)
-    for node in ast.walk(source.tree):
+    for node in walk(source.tree):
         if isinstance(node, IMPORTS):
             yield from rows_of(node, package, ())
 
 
 def guards(source: Source) -> Iterator[str]:
     """List the guards of a file, in functions too, one for each of their branches."""
-    for node in ast.walk(source.tree):
+    for node in walk(source.tree):
         if isinstance(node, (ast.If, *TRIES, ast.With)):
             said = _said(node)
             yield from (f"{number} {said}" for number, _ in enumerate(blocks(node)))
@@ -420,7 +485,7 @@ def annotated(source: Source) -> bool:
         isinstance(node, ast.AnnAssign)
         or getattr(node, "annotation", None) is not None
         or getattr(node, "returns", None) is not None
-        for node in ast.walk(source.tree)
+        for node in walk(source.tree)
     )
 
 
@@ -428,8 +493,8 @@ def _tests(node: ast.AST) -> set[str]:
     """Give the names in the conditions of a guard."""
     return {
         name.id
-        for inner in ast.walk(node)
-        for name in ast.walk(getattr(inner, "test", None) or ast.Pass())
+        for inner in walk(node)
+        for name in walk(getattr(inner, "test", None) or ast.Pass())
         if isinstance(name, ast.Name)
     }
 
@@ -464,14 +529,14 @@ def used(source: Source, *, prose: bool = True) -> set[str]:
     `prose` tells whether texts count that are no expression, as those that a linter reads.
     """
     body = [node for node in source.tree.body if not _is_all(node)]
-    names = {n.id for node in body for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names = {n.id for node in body for n in walk(node) if isinstance(n, ast.Name)}
     return names | _words(source, body, prose=prose)
 
 
 def _words(source: Source, body: Iterable[ast.stmt], *, prose: bool) -> set[str]:
     """Give the words of texts and of type comments, in which names may be read."""
     found: set[str] = set()
-    for node in (part for statement in body for part in ast.walk(statement)):
+    for node in (part for statement in body for part in walk(statement)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if len(node.value) < 1 << 12 and (prose or _expression(node.value)):
                 found |= set(_WORD.findall(node.value))

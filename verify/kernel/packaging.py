@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatch
 
 from verify.kernel.both import Both
+from verify.kernel.flow import Flow
+from verify.kernel.nodes import walk
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.tree import Tree
-from verify.kernel.verdict import BREAKS, Place
+from verify.kernel.verdict import BREAKS, OPEN, Place
+from verify.kernel.words import raw
 
 _LISTS = ("meson.build", "BUILD", "BUILD.bazel", "TARGETS", "BUCK", "CMakeLists.txt")
+_IMAGES = ("Dockerfile", "Containerfile")
+_COPIES = re.compile(r"^\s*(?:COPY|ADD)\s+(.*)$", re.M)
 _TEXT = re.compile(r"""['"]([^'"\n]*)['"]""")
 _GLOBS = re.compile(r"glob\w*\s*\(|GLOB")
 Takes = Callable[[str], bool]  # whether a file is installed, by its path
@@ -41,6 +46,7 @@ def check(both: Both, new: list[str]) -> None:
                 both.found.say(BREAKS, both.target.name(path), why, Place(where, line))
     for path in files:
         _listed(both, path, origins[path])
+    _handed(both, origins)
 
 
 def _rules(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
@@ -75,10 +81,11 @@ def _discovered(both: Both) -> Iterator[tuple[str, int, Takes]]:
 
 def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
     try:
-        body = tree.source("setup.py").tree
+        source = tree.source("setup.py")
     except OpaqueError:
         return
-    for node in ast.walk(body):
+    body, flow = source.tree, Flow(source)
+    for node in walk(body):
         if not isinstance(node, ast.Call) or last(node.func) != "setup":
             continue
         given = {word.arg: word.value for word in node.keywords if word.arg}
@@ -98,8 +105,16 @@ def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
                 tree, where, words.get("include", []), words.get("exclude", []), spaces=spaces
             )
             yield "setup.py", packages.lineno, _either(takes, _by_list(tree, [], named))
+        elif packages is not None and not _calls_finder(packages):
+            said = [text for text, _ in flow.texts((packages, flow.top))]
+            yield "setup.py", packages.lineno, _by_list(tree, said, named)
         elif packages is None and named and modules is not None:
             yield "setup.py", modules.lineno, _by_list(tree, [], named)
+
+
+def _calls_finder(node: ast.expr) -> bool:
+    """Tell whether an expression asks for all packages that are there."""
+    return any("find" in last(n.func) for n in walk(node) if isinstance(n, ast.Call))
 
 
 def _given(body: ast.Module, node: ast.expr | None) -> ast.expr | None:
@@ -200,12 +215,26 @@ def _below(taken: list[str], left: list[str]) -> Takes:
         plain = [
             pattern.strip("/").removesuffix("/**/*").removesuffix("/**") for pattern in patterns
         ]
-        return any(path == p or path.startswith(f"{p}/") or fnmatch(path, p) for p in plain)
+        return any(path == p or path.startswith(f"{p}/") or _globs(path, p) for p in plain)
 
     def takes(path: str) -> bool:
         return (not taken or fits(path, taken)) and not fits(path, left)
 
     return takes
+
+
+def _globs(path: str, pattern: str) -> bool:
+    """Tell whether a pattern fits a path, or a folder above it: `*` stays within a folder."""
+    if "/" not in pattern:
+        return any(fnmatch(part, pattern) for part in path.split("/"))
+    parts, wanted = path.split("/"), pattern.split("/")
+    ends = {0}  # how many parts of the path are taken so far
+    for one in wanted:
+        if one == "**":
+            ends = set(range(min(ends, default=len(parts) + 1), len(parts) + 1))
+        else:
+            ends = {at + 1 for at in ends if at < len(parts) and fnmatch(parts[at], one)}
+    return bool(ends)
 
 
 # --- lists of sources ---
@@ -215,7 +244,7 @@ def _listed(both: Both, path: str, origins: set[str]) -> None:
     """Look for a list of sources that has the files beside a new one, or those it comes from."""
     folder = path.rpartition("/")[0]
     while True:
-        for name in _LISTS:
+        for name in (*_LISTS, *_IMAGES):
             where = f"{folder}/{name}" if folder else name
             if where in both.target.files:
                 _missed(both, path, origins, where, folder)
@@ -224,8 +253,38 @@ def _listed(both: Both, path: str, origins: set[str]) -> None:
         folder = folder.rpartition("/")[0]
 
 
+def _handed(both: Both, origins: Mapping[str, set[str]]) -> None:
+    """Look for lists of files in code that have what code came from, and not the new file."""
+    names = {raw(one.rpartition("/")[2]) for ones in origins.values() for one in ones}
+    for where, data in sorted(both.target.files.items()) if names else ():
+        if not where.endswith(".py") or not any(name in data for name in names):
+            continue
+        try:
+            tree = both.target.source(where).tree
+        except OpaqueError:
+            continue
+        every = [*walk(tree)]
+        compared = {c for node in every if isinstance(node, ast.Compare) for c in node.comparators}
+        for node in every:
+            if isinstance(node, (ast.List, ast.Tuple)) and node not in compared:
+                listed = [e.value for e in node.elts if isinstance(e, ast.Constant)]
+                texts = {str(one) for one in listed if str(one).endswith(".py")}
+                if not texts or len(texts) != len(node.elts):
+                    continue
+                for path, ones in origins.items():
+                    if texts & ones and path not in texts:
+                        why = "a list of files has those that its code came from, and not this one"
+                        both.found.say(OPEN, path, why, Place(where, node.lineno))
+
+
 def _missed(both: Both, path: str, origins: set[str], where: str, folder: str) -> None:
     text = both.target.text(where)
+    if where.endswith(_IMAGES):  # one that copies a folder, or a pattern, copies all that is there
+        copied = [match[1] for match in _COPIES.finditer(text)]
+        words = [word for line in copied for word in line.split()[:-1] if word[:2] != "--"]
+        if any("*" in word or not word.endswith(".py") for word in words):
+            return
+        text = "\n".join(copied)
     if ".py" not in text or (_GLOBS.search(text) and "*.py" in text):
         return
     said = {match[1].lstrip(":"): match.start() for match in _TEXT.finditer(text)}
@@ -253,7 +312,7 @@ def _either(one: Takes, two: Takes) -> Takes:
 
 
 def _strings(node: ast.AST | None) -> list[str]:
-    every = ast.walk(node) if node is not None else ()
+    every = walk(node) if node is not None else ()
     return [n.value for n in every if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 

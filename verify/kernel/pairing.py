@@ -14,6 +14,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from verify.kernel.nodes import walk
 from verify.kernel.source import DEFINITIONS, IMPORTS, Statement, dotted, imports_only, stored
 from verify.kernel.tree import Tree
 
@@ -160,7 +161,7 @@ def shape(node: ast.stmt) -> str:
     """Give a statement's syntax without the imports in it, and which of its strings are docs."""
     if node not in _SHAPES:
         bare: ast.AST = node
-        if any(isinstance(inner, IMPORTS) for inner in ast.walk(node)):
+        if any(isinstance(inner, IMPORTS) for inner in walk(node)):
             bare = _Bare().visit(copy.deepcopy(node))
         _SHAPES[node] = ast.dump(bare) + repr(_docs(node))
         if len(_SHAPES) > 1 << 17:
@@ -172,7 +173,7 @@ def shape(node: ast.stmt) -> str:
 def _docs(node: ast.AST) -> list[bool]:
     return [
         ast.get_docstring(inner, clean=False) is not None
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, DEFINITIONS)
     ]
 
@@ -220,6 +221,9 @@ def _fields(
 
 
 def _bare(items: Collection[object]) -> list[object]:
+    """Leave out imports, and what stands for a block that had nothing else."""
+    if len(items) == 1 and all(isinstance(item, ast.Pass) for item in items):
+        return []
     return [item for item in items if not (isinstance(item, ast.stmt) and imports_only(item))]
 
 

@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from verify.kernel.both import Both
 from verify.kernel.flow import Flow, Part
 from verify.kernel.needs import every
+from verify.kernel.renames import Renames
 from verify.kernel.settings import is_settings
 from verify.kernel.source import OpaqueError, last
 from verify.kernel.verdict import ASSUMED, BREAKS, OPEN, Place
@@ -68,16 +69,29 @@ def _named(both: Both, path: str, gone: _Wanted) -> None:
         return
     text = both.base.text(path)
     names = {both.base.name(one): one for paths in gone.values() for one in paths}
+    follow = _following(both, path)
     for match in _STARTED.finditer(text):
         if match[1] in names:
             number = text.count("\n", 0, match.start()) + 1
             why = f"{names[match[1]]} is gone, and is run by its name"
-            both.found.say(BREAKS, match[1], why, Place(path, number))
+            if number not in follow:
+                both.found.say(BREAKS, match[1], why, Place(path, number))
     for match in _SAID.finditer(text):
         for read in _meant(match[1], gone, path, set()):
             number = text.count("\n", 0, match.start()) + 1
             why = f"{read} is gone, and is named by its path"
-            both.found.say(BREAKS, read, why, Place(path, number))
+            if number not in follow:
+                both.found.say(BREAKS, read, why, Place(path, number))
+
+
+def _following(both: Both, path: str) -> set[int]:
+    """Give the lines of a file that name modules which moved whole, and follow them."""
+    ours, theirs = both.base.text(path).split("\n"), both.target.text(path).split("\n")
+    if ours == theirs or len(ours) != len(theirs):
+        return set()
+    renames = Renames(both)
+    pairs = enumerate(zip(ours, theirs, strict=True), 1)
+    return {at for at, (one, two) in pairs if one != two and renames.relocated(one, two)}
 
 
 def _meant(said: str, wanted: _Wanted, path: str, around: set[str]) -> Iterator[str]:

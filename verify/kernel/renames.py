@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from verify.kernel.both import Both
 from verify.kernel.source import stored
@@ -20,10 +20,34 @@ class Renames:
             old, new = both.base.name(base[0]), both.target.name(target[0])
             for name in stored(both.statement(both.base, base).node):
                 self._homes[old, name] = new
+        # Modules that moved whole, by their paths and their names.
+        self._whole = dict(both.relocated)
+        for one, two in both.relocated.items():
+            self._whole[both.base.name(one)] = both.target.name(two)
+        names = sorted(map(re.escape, self._whole), key=len, reverse=True)
+        modules = r"(?<![\w./-])(?:" + "|".join(names) + r")(?![\w/-])"
+        self._modules = re.compile(modules) if names else None
 
     def follow(self, before: str, after: str) -> bool:
         """Tell whether a text became another one by the new names of what moved, and no more."""
         return before == after or _NAMED.sub(self._renamed, before) == after
+
+    def follow_partly(self, before: str, after: str) -> bool:
+        """Tell the same where some of the old names may stay: of a text that only describes."""
+        whole = self._modules
+        told = re.compile(f"(?P<whole>{whole.pattern})|{_NAMED.pattern}") if whole else _NAMED
+        return _becomes(before, after, told, self._option)
+
+    def relocated(self, before: str, after: str) -> bool:
+        """Tell whether a text became another one by what modules that moved whole are called."""
+        whole = self._modules
+        return whole is not None and _becomes(before, after, whole, lambda m: self._whole[m[0]])
+
+    def _option(self, match: re.Match[str]) -> str:
+        if match.groupdict().get("whole"):
+            return self._whole[match[0]]
+        again = _NAMED.match(match[0])
+        return self._renamed(again) if again else match[0]
 
     def _renamed(self, match: re.Match[str]) -> str:
         module, mark, name = match.groups()
@@ -46,3 +70,16 @@ class Renames:
         if len(before) == len(after) == 2 and before[0] == after[0] == "str":
             return self.follow(str(before[1]), str(after[1]))
         return len(before) == len(after) and all(map(self.same, before, after))
+
+
+def _becomes(
+    before: str, after: str, told: re.Pattern[str], option: Callable[[re.Match[str]], str]
+) -> bool:
+    """Tell whether a text is what another one becomes if some of its names are spelled anew."""
+    pattern, end = "", 0
+    for match in told.finditer(before):
+        options = sorted({match[0], option(match)})
+        pattern += re.escape(before[end : match.start()])
+        pattern += "(?:" + "|".join(map(re.escape, options)) + ")"
+        end = match.end()
+    return bool(re.fullmatch(pattern + re.escape(before[end:]), after))

@@ -72,11 +72,19 @@ class Runs:
             self._machines[tree.side] = machine
         return self._machines[tree.side]
 
-    def start(self, tree: Tree, path: str, name: str, *, script: bool) -> Run:
-        """Import one entry into an empty machine."""
+    def start(
+        self,
+        tree: Tree,
+        path: str,
+        name: str,
+        *,
+        script: bool,
+        folders: Sequence[str] | None = None,
+    ) -> Run:
+        """Import one entry into an empty machine. `folders` are where Python searches, if told."""
         machine = self.machine(tree)
         known = self.both.base if script and path in self.both.base.files else tree
-        machine.begin(search_path(known, path, script=script))
+        machine.begin(search_path(known, path, script=script) if folders is None else folders)
         run = Run(machine)
         if script:
             module = Module("__main__", path, "script")
@@ -129,6 +137,8 @@ class Runs:
     def pair(self, entry: Entry) -> tuple[Run, Run]:
         """Run an entry on both sides."""
         base, target = self.both.base, self.both.target
-        one = self.start(base, entry.path, entry.name, script=entry.script)
-        two = self.start(target, entry.target, entry.target_name, script=entry.script)
+        script = entry.script
+        folders = search_path(base, entry.path, script=False) if entry.by_name else None
+        one = self.start(base, entry.path, entry.name, script=script, folders=folders)
+        two = self.start(target, entry.target, entry.target_name, script=script, folders=folders)
         return one, two

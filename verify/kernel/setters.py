@@ -7,13 +7,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from verify.kernel.both import Both
-from verify.kernel.effects import NAMES_OF_BUILTINS, PATCHING
+from verify.kernel.effects import NAMES_OF_BUILTINS
+from verify.kernel.held import Held
 from verify.kernel.machine.scopes import binds, parameters
-from verify.kernel.source import DEFINITIONS, IMPORTS, OpaqueError
-from verify.kernel.spelled import Spelled, chain
+from verify.kernel.nodes import walk
+from verify.kernel.source import DEFINITIONS, OpaqueError
 from verify.kernel.verdict import OPEN, Place
 
-_ALL = re.compile(r"\bsys\.modules\s*\.\s*(?:values|items|copy)\b|\blist\(\s*sys\.modules")
+Set = tuple[str, int, bool]  # a name, a line, and whether any module may be meant
+_SETTING = ("setattr", "delattr")
+_STORES = (ast.Store, ast.Del)
 
 
 class Setters:
@@ -22,97 +25,94 @@ class Setters:
     def __init__(self, both: Both, apart: Mapping[str, set[str]]) -> None:
         self.both = both
         self.apart = apart
-        self._spelled = Spelled(both)
         names = "|".join(sorted(map(re.escape, apart)))
-        sets = rf"\.\s*(?:{names})\s*[-+*/|&%@]?=(?!=)|\bsetattr\s*\("
+        sets = rf"\.\s*(?:{names})\s*[-+*/|&%@]?=(?!=)|\b(?:setattr|delattr|__globals__)\b"
         self._sets = re.compile(sets.encode())
-        self._values: set[str] | None = None
 
     def report(self, near: Iterable[str]) -> None:
         """Report those that may reach a module; `near` are the files that may have it."""
         files = self.both.target.files
         paths = [path for path in sorted(near) if path in files]
+        used: set[str] | None = None
         for path in sorted(files):
             if path.endswith(".py") and self._sets.search(files[path]):
-                for name, line in self._written(path):
+                for name, line, anywhere in self._written(path):
+                    if used is None:
+                        wanted = {one for modules in self.apart.values() for one in modules}
+                        used = Held(self.both, self.both.target).modules(wanted, paths)
                     every = [one for one in self.apart if one not in NAMES_OF_BUILTINS]
                     names = [name] if name else every
                     reached = sorted(
                         f"{module}.{one}"
                         for one in names
                         for module in self.apart.get(one, ())
-                        if module in self._used(paths)
+                        if anywhere or module in used
                     )
                     if reached:
                         why = "this may set it on a module that it is given, and its readers moved"
                         self.both.found.say(OPEN, reached[0], why, Place(path, line))
 
-    def _written(self, path: str) -> Iterator[tuple[str, int]]:
+    def _written(self, path: str) -> Iterator[Set]:
         """List the names that functions set on what they are given; an empty one is any name."""
         try:
             tree = self.both.target.source(path).tree
         except OpaqueError:
             return
         for function, own in _functions(tree):
-            known = binds(function).locals - own
-            for node in ast.walk(function):
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    if node.attr in self.apart and _root(node.value) in known:
-                        yield node.attr, node.lineno
-                elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
-                    wanted = node.args[1] if len(node.args) > 1 else None
-                    name = wanted.value if isinstance(wanted, ast.Constant) else ""
-                    if _root(node.args[0]) in known and (not name or name in self.apart):
-                        yield str(name), node.lineno
+            known = _Known(binds(function).locals, own)
+            for node in walk(function):
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, _STORES):
+                    if node.attr in self.apart and known.given(node.value):
+                        yield node.attr, node.lineno, False
+                elif isinstance(node, ast.Call):
+                    yield from self._called(node, known)
+                elif isinstance(node, ast.Subscript) and isinstance(node.ctx, _STORES):
+                    if isinstance(node.value, ast.Attribute) and node.value.attr == "__globals__":
+                        yield from self._named(node.slice, node.lineno, every=True)
 
-    def _used(self, paths: Iterable[str]) -> set[str]:
-        """Name the modules that are used as values: handed on, held or returned."""
-        if self._values is None:
-            self._values = set()
-            wanted = {module for modules in self.apart.values() for module in modules}
-            lasts = re.compile("|".join(re.escape(m.rpartition(".")[2]) for m in sorted(wanted)))
-            for path in paths:
-                text = self.both.target.text(path)
-                if _ALL.search(text):
-                    self._values |= wanted
-                if lasts.search(text) and path.endswith(".py"):
-                    self._values |= set(self._held(path)) & wanted
-        return self._values
+    def _called(self, node: ast.Call, known: _Known) -> Iterator[Set]:
+        """List the names that a call may set on what a function is given."""
+        for value in node.args:  # for somebody who calls it
+            if isinstance(value, ast.Name) and value.id in _SETTING:
+                yield "", node.lineno, False
+        if getattr(node.func, "id", "") in _SETTING and len(node.args) > 1:
+            if known.given(node.args[0]):
+                every = isinstance(node.args[0], ast.Subscript)
+                yield from self._named(node.args[1], node.lineno, every=every)
+        elif getattr(node.func, "attr", "") in ("update", "__setitem__", "setdefault"):
+            owner = getattr(node.func, "value", node)
+            if isinstance(owner, ast.Attribute) and owner.attr == "__globals__":
+                yield "", node.lineno, True
 
-    def _held(self, path: str) -> Iterator[str]:
-        try:
-            tree = self.both.target.source(path).tree
-        except OpaqueError:
-            return
-        todo: list[ast.AST] = [tree]
-        while todo:
-            node = todo.pop()
-            if isinstance(node, IMPORTS):
-                continue
-            parts = chain(node)
-            if parts:
-                found = self._spelled.leads(self.both.target, path, parts)
-                if isinstance(found, tuple) and found[0] == "module":
-                    yield str(found[1])
-                continue
-            if isinstance(node, ast.Call) and self._outer(path, node):
-                todo += [child for child in node.args if not chain(child)]
-                todo += node.keywords
-                continue
-            todo.extend(ast.iter_child_nodes(node))
+    def _named(self, node: ast.AST, line: int, *, every: bool) -> Iterator[Set]:
+        """Give the name that a text says, an empty one if that is not known."""
+        name = node.value if isinstance(node, ast.Constant) else ""
+        if not name or name in self.apart:
+            yield str(name), line, every
 
-    def _outer(self, path: str, node: ast.Call) -> bool:
-        """Tell whether a call is of the outside, or one that is known to replace a name."""
-        parts = chain(node.func)
-        if not parts or parts[-1] in PATCHING:
-            return bool(parts)
-        found = self._spelled.leads(self.both.target, path, parts)
-        return isinstance(found, tuple) and found[0] in ("outside", "builtin")
+
+class _Known:
+    """Tells of an object whether a function got it from elsewhere."""
+
+    def __init__(self, names: frozenset[str], own: frozenset[str]) -> None:
+        self._names = names
+        self._own = own
+
+    def given(self, node: ast.AST) -> bool:
+        """Tell whether it may be a module: not the object whose method this is."""
+        root = _root(node)
+        if root in self._own:
+            return not isinstance(node, ast.Name)
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+            value = node.value
+            if getattr(value, "attr", getattr(value, "id", "")) == "modules":
+                return True
+        return root in self._names
 
 
 def _functions(tree: ast.AST) -> Iterator[tuple[ast.AST, frozenset[str]]]:
     """List functions, each with the name of the object whose method it is."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         inner = getattr(node, "body", ()) if isinstance(node, ast.ClassDef) else ()
         for method in inner:
             if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -47,19 +47,23 @@ class Collection:
     outside: tuple[str, ...] = _LEFT_OUT  # folders that are never entered, by their names
     ignored: tuple[str, ...] = ()  # files and folders that are left out by their paths
     plugins: tuple[str, ...] = ()
+    doctests: bool = False  # whether docstrings of all modules are collected
     importlib: bool = False  # whether test files may share their names
 
     def takes(self, path: str) -> bool:
         """Tell whether a file is collected."""
-        folder, _, name = path.rpartition("/")
-        if not any(fnmatch(name, pattern) for pattern in self.files):
-            return False
+        name = path.rpartition("/")[2]
+        return any(fnmatch(name, pattern) for pattern in self.files) and self.enters(path)
+
+    def enters(self, path: str) -> bool:
+        """Tell whether pytest comes to where a file lies."""
+        folder = path.rpartition("/")[0]
         if any(fnmatch(part, pattern) for part in folder.split("/") for pattern in self.outside):
             return False
         if any(fnmatch(path, p) or path.startswith(f"{p.rstrip('/')}/") for p in self.ignored):
             return False
         return not self.folders or any(
-            path.startswith(f"{folder.rstrip('/')}/") for folder in self.folders
+            path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in self.folders
         )
 
     def takes_name(self, name: str, *, of_class: bool) -> bool:
@@ -83,7 +87,7 @@ def collection(tree: Tree) -> Collection:
         body = text[section.end() if section else 0 :]
         body = re.split(r"^\[", body, maxsplit=1, flags=re.M)[0]
         folders = _words(body, "testpaths")
-        kept = tuple(f for f in folders if f.rstrip("/") in tree.folders)
+        kept = tuple(f for f in folders if f.rstrip("/") in tree.folders | tree.files.keys())
         options = _text(body, "addopts")
         usual = Collection(())
         return Collection(
@@ -94,6 +98,7 @@ def collection(tree: Tree) -> Collection:
             _words(body, "norecursedirs") or usual.outside,
             tuple(re.findall(r"--ignore(?:-glob)?[=\s]+['\"]?([\w./*?-]+)", options)),
             tuple(re.findall(r"(?:^|[\s'\"])-p[\s,'\"]*(?!no:)([\w.]+)", options)),
+            doctests="doctest-modules" in options,
             importlib="importlib" in options,
         )
     return Collection(())

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from verify.kernel.nodes import children, walk
+
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 TRIES: tuple[type, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
@@ -89,6 +91,12 @@ class Source:
         return _deal(self)
 
     @cached_property
+    def asks_main(self) -> bool:
+        """Tell whether something here, in whatever spelling, asks whether it is what starts."""
+        said = "__main__" in self.text and "__name__" in self.text
+        return said and any(map(asks_main, walk(self.tree)))
+
+    @cached_property
     def postponed(self) -> bool:
         """Tell whether annotations are text here."""
         return any(
@@ -112,6 +120,25 @@ def imports_only(node: ast.stmt) -> bool:
         if not isinstance(statement, ast.Pass)
     ]
     return bool(inner) and all(map(imports_only, inner))
+
+
+def asks_main(node: ast.AST) -> bool:
+    """Tell whether an expression compares `__name__` with `"__main__"`, either way round."""
+    if not isinstance(node, ast.Compare):
+        return False
+    sides = [node.left, *node.comparators]
+    names = [side.id for side in sides if isinstance(side, ast.Name)]
+    texts = [c.value for side in sides for c in walk(side) if isinstance(c, ast.Constant)]
+    return "__name__" in names and "__main__" in texts
+
+
+def is_main_guard(node: ast.stmt) -> bool:
+    """Tell whether a statement runs where its module is what starts, and asks nothing else."""
+    test = node.test if isinstance(node, ast.If) else None
+    if not isinstance(test, ast.Compare) or not asks_main(test) or len(test.ops) > 1:
+        return False
+    sides = (test.left, *test.comparators)
+    return isinstance(test.ops[0], ast.Eq) and any(isinstance(s, ast.Constant) for s in sides)
 
 
 def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
@@ -150,7 +177,7 @@ def stored(node: ast.AST) -> Iterator[str]:
             if isinstance(at, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping)):
                 if isinstance(name, str):
                     yield name
-        todo.extend(ast.iter_child_nodes(at))
+        todo.extend(children(at))
 
 
 def dotted(node: ast.AST | None) -> tuple[ast.Name, tuple[str, ...]] | None:

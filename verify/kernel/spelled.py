@@ -13,6 +13,7 @@ from collections.abc import Hashable
 
 from verify.kernel.both import Both
 from verify.kernel.needs import file_of, rows
+from verify.kernel.nodes import walk
 from verify.kernel.pairing import differences
 from verify.kernel.source import IMPORTS, dotted, stored
 from verify.kernel.tree import Tree
@@ -75,6 +76,10 @@ class Spelled:
             return self._member(tree, parts[0], parts[1:], steps)
         return self._member(tree, module, parts[1:], steps)
 
+    def of_module(self, tree: Tree, module: str, parts: Parts) -> Hashable | None:
+        """Give what a chain of names is in a module, or None where that cannot be told."""
+        return self._member(tree, module, parts, 0)
+
     def _member(self, tree: Tree, module: str, parts: Parts, steps: int) -> Hashable | None:
         """Give what a chain of names is in a module."""
         while parts and file_of(tree, f"{module}.{parts[0]}"):
@@ -104,9 +109,7 @@ class Spelled:
 
 def _defined(node: ast.stmt) -> set[str]:
     """Give what a statement binds but by imports."""
-    brought = {
-        name for inner in ast.walk(node) if isinstance(inner, IMPORTS) for name in stored(inner)
-    }
+    brought = {name for inner in walk(node) if isinstance(inner, IMPORTS) for name in stored(inner)}
     return set(stored(node)) - brought
 
 

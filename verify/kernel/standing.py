@@ -7,7 +7,6 @@ notes who asks for them, and of what; what did not move has them as it had.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Hashable
 
 from verify.kernel.both import Both
@@ -15,9 +14,10 @@ from verify.kernel.conserve import symbol
 from verify.kernel.machine import Machine
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.values import Class, Function, Product
+from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At
 from verify.kernel.verdict import OPEN, Place
-from verify.kernel.words import raw, words
+from verify.kernel.words import words
 
 _SAME_FILE = words("abspath realpath normpath fspath str Path PurePath resolve absolute")
 _FOLDER = words("dirname parent parents with_name")
@@ -43,7 +43,6 @@ class Standing:
         """Report who asks."""
         for target in self._moved.values():
             self._file(target)
-        self._loggers()
         for (what, title), places in self._said.items():
             why = f"code that runs asks for {what}, and the move changes the answer"
             self.both.found.say(OPEN, title, why, *places)
@@ -79,56 +78,11 @@ class Standing:
     def _file(self, at: At) -> None:
         """Moved code that reads the path of its file, and more of it than the folder."""
         node = self.both.statement(self.both.target, at).node
-        above = {
-            child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)
-        }
-        for name in ast.walk(node):
+        above = {child: parent for parent in walk(node) for child in children(parent)}
+        for name in walk(node):
             if isinstance(name, ast.Name) and name.id == "__file__" and not _folder(name, above):
                 title = f"{self.both.name(at[0])}.{symbol(node)}"
                 self._say("`__file__`", title, Place(at[0], name.lineno))
-
-    def _loggers(self) -> None:
-        """Code that asks for a logger by its module, which code that logs has left."""
-        gone: dict[str, str] = {}
-        for base, target in self._moved.items():
-            node = self.both.statement(self.both.base, base).node
-            used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-            source = self.both.base.source(base[0])
-            if any(used & _logger(other.node) for other in source.statements):
-                one, two = _above(self.both.name(base[0])), _above(self.both.name(target[0]))
-                gone.update(dict.fromkeys(one - two, self._called(base)))
-        if not gone:
-            return
-        names = "|".join(sorted(map(re.escape, gone)))
-        asked = re.compile(raw(rf"{_BY_NAME}\([^()]*[\"']({names})[\"']"))
-        for path, data in sorted(self.both.target.files.items()):
-            for found in asked.finditer(data) if path.endswith(".py") else ():
-                name = found[1].decode("utf-8", "surrogateescape")
-                place = Place(path, data[: found.start()].count(b"\n") + 1)
-                self._say(f"the logger `{name}`, by which it logged", gone[name], place)
-
-
-_BY_NAME = r"\b(?:assertLogs|assertNoLogs|at_level|set_level)"  # what a test asserts, or hears
-
-
-def _above(name: str) -> set[str]:
-    """Give a logger's name and those of the loggers above it."""
-    parts = name.split(".")
-    return {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
-
-
-def _logger(node: ast.stmt) -> set[str]:
-    """Give the names that a statement binds to a logger of its module's name."""
-    value = node.value if isinstance(node, ast.Assign) else None
-    if isinstance(value, ast.Call) and any(
-        isinstance(inner, ast.Name) and inner.id == "__name__" for inner in ast.walk(value)
-    ):
-        return {
-            name.id
-            for name in ast.walk(node)
-            if isinstance(getattr(name, "ctx", None), ast.Store) and isinstance(name, ast.Name)
-        }
-    return set()
 
 
 def _folder(name: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:

@@ -13,28 +13,37 @@ from textwrap import dedent
 
 from verify.kernel import doctests
 from verify.kernel.both import Both
+from verify.kernel.computed import Pattern
 from verify.kernel.entries import became, is_script, lone_scripts
+from verify.kernel.flow import Flow
 from verify.kernel.needs import every
+from verify.kernel.nodes import walk
 from verify.kernel.settings import is_settings
-from verify.kernel.source import OpaqueError, Source, stored
+from verify.kernel.source import OpaqueError, Source, last, stored
 from verify.kernel.tables import Tables
 from verify.kernel.tree import Tree, dotted, search_path
 from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
-from verify.kernel.words import raw
+from verify.kernel.words import raw, words
 
 # `a.b:c`, `a.b.c`, `a.b : c`: a path of names, with the last one apart or not.
 _PATH = re.compile(r"(?<![\w./-])(?=([A-Za-z_]\w*(?:\.\w+)*)(?:\s*:\s*|\.)([A-Za-z_]\w*)(?!\w))")
 FEW = 64  # words that are looked for one by one
 MOST_CODE = 1 << 16  # characters of code in a text
 MOST_TEXT = 1 << 12  # characters of a name
-_FROM = re.compile(r"\bfrom\s+([\w.]+)\s+import\s+\(?([\w, \t]+)")
+_HANDLER = re.compile(r"(?<![\w./-])((?:\w+/)+\w+)[.:](\w+)")
+_VALUE = re.compile(r"""[=:]\s*["']?([A-Za-z_][\w.]*)["']?\s*,?\s*$""", re.M)
+_FROM = re.compile(r"\bfrom\s+[\"']?([\w.]+)[\"']?\s+c?import\s+\(?([\w, \t]+)")
 _NAME = re.compile(r"[^\W\d]\w*")
 _RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".yml", ".yaml", ".mk")
 _WORDS = re.compile(rb"\w+")
 _NAMES_ALONE = re.compile(r"[\w.:=\s\[\],-]+")
 _CHECKERS = re.compile(r"mypy|ruff|pyright|coverage|isort|pylint|flake8|importlinter")
-_DATA = (".json", ".yaml", ".yml")
-_TEXTS = (".md", ".rst", ".txt", ".yaml", ".yml", ".json", ".sh", ".ipynb", ".pyi", ".html")
+# What nobody looks a name up in: prose, notes of versions, drawings, what other tools have made.
+_PROSE = words(
+    """md mdx rst txt adoc org tex html htm ipynb log diff patch po pot lock svg css bib"""
+)
+_TALE = words("license licence copying authors contributors changelog changes news history todo")
+HEAD = 1000  # bytes that tell text from data
 
 
 def lost(both: Both) -> dict[str, set[str]]:
@@ -52,12 +61,20 @@ def lost(both: Both) -> dict[str, set[str]]:
             continue
         for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
             above, dot, last = name.rpartition(".")
-            if dot and became(path, both.target) is None:
+            if dot and became(path, both.target) is None and not _offers(both, path, last):
                 found.setdefault(above, set()).add(last)
         if before - after:
             for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
                 found.setdefault(name, set()).update(before - after)
     return found
+
+
+def _offers(both: Both, path: str, name: str) -> bool:
+    """Tell whether a package binds itself what one of its modules that is gone was called."""
+    folder = path.removesuffix("/__init__.py").rpartition("/")[0]
+    package = f"{folder}/__init__.py"
+    sides = (both.base, both.target)
+    return all(package in tree.files and name in _bound(tree, package) for tree in sides)
 
 
 def _bound(tree: Tree, path: str) -> set[str]:
@@ -86,8 +103,8 @@ class _Texts:
         scripts = set(lone_scripts(self.both.target))
         for path in sorted(self.both.target.files):
             script = path in scripts
-            known = path.endswith((".py", *_TEXTS, *_RUN)) or is_settings(path)
-            if not (known or script) or not self._says(self.both.target.files[path]):
+            data = self.both.target.files[path]
+            if b"\0" in data[:HEAD] or not self._says(data):
                 continue
             if script or path.endswith((".py", ".pyi")):
                 self._python(path)
@@ -107,24 +124,38 @@ class _Texts:
         if ">>>" in text:
             collected = fnmatch(path.rpartition("/")[2], "test*.txt")
             self._examples(path, 1, text, BREAKS if collected or self._runs else OBSERVED)
-        section = ""
+        section, prose = "", _is_prose(path)
+        if not prose:
+            self._lines(path, text)
         for number, line in enumerate(text.split("\n"), 1):
             section = line if line.startswith("[") else section
-            for module, name in _named(line, self.gone):
+            paths = [] if prose or "/" not in line else [*_handled(line, self.gone)]
+            for module, name in (*_named(line, self.gone), *paths):
                 settings = is_settings(path) and not _CHECKERS.search(section)
                 started = re.search(rf"{re.escape(module)}\s*:\s*{name}\b", line)
                 run = path.endswith(_RUN) and ("python" in line or started)
-                kind = BREAKS if settings or run else OPEN if path.endswith(_DATA) else OBSERVED
+                tale = prose or is_settings(path) or _CHECKERS.search(section)
+                kind = BREAKS if settings or run else OBSERVED if tale else OPEN
                 why = f"this names {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, number))
             for module, name in _imports(line, self.gone):
-                kind = BREAKS if path.endswith(_RUN) else OBSERVED
+                runs = path.endswith(_RUN) or (is_settings(path) and "python" in line)
+                kind = BREAKS if runs else OBSERVED if prose else OPEN
                 why = f"this imports {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, number))
         if path.endswith(".ipynb"):
             self._cells(path, text)
         if path.endswith(".json"):
             self.tables.data(path, text)
+
+    def _lines(self, path: str, text: str) -> None:
+        """Look for a line that says a module, and one that says a name of it, as settings do."""
+        said = {found[1]: found.start() for found in _VALUE.finditer(text)}
+        for module in sorted(said.keys() & self.gone.keys()):
+            for name in sorted(self.gone[module] & said.keys()):
+                line = text.count("\n", 0, said[name]) + 1
+                why = f"this names {name}, which is no longer there"
+                self._say(OPEN, module, name, why, Place(path, line))
 
     def _cells(self, path: str, text: str) -> None:
         """Look at the code of a notebook."""
@@ -146,14 +177,36 @@ class _Texts:
             named = replace(source, path=path.removesuffix("i")) if stub else source
             for row in every(self.both.target, named):
                 if row.member and row.member in self.gone.get(row.module, ()):
+                    raised = f"importing it raises ImportError: {row.module}.{row.member}"
+                    if self.both.found.said(BREAKS, raised):
+                        continue  # a run has come to it
                     why = f"this imports {row.member}, which is no longer there"
                     self._say(BREAKS, row.module, row.member, why, Place(path, 1))
         self._foreign(path, source)
         packaging = path.rpartition("/")[2] == "setup.py"
-        for node in ast.walk(source.tree):
+        if packaging:
+            self._made(path, source)
+        prose = {node.value for node in walk(source.tree) if isinstance(node, ast.Expr)}
+        for node in walk(source.tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                self._constant(path, node, node.value, packaging=packaging)
+                kind = BREAKS if packaging else OPEN
+                if node in prose and " " in node.value.strip():
+                    kind = OBSERVED
+                self._constant(path, node, node.value, kind)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, bytes):
+                self._pickled(path, node.lineno, node.value)
         self.tables.file(path, source.tree)
+
+    def _made(self, path: str, source: Source) -> None:
+        """Look at texts that are put together, as entry points may be."""
+        pattern = Pattern(self.both.target, path)
+        flow = Flow(source)
+        for call, within in flow.calls:
+            for node in ast.walk(call) if last(call.func) == "setup" else ():
+                if isinstance(node, (ast.JoinedStr, ast.BinOp)):
+                    for module, name in _named(pattern.text(node, within), self.gone):
+                        why = f"a text names {name}, which is no longer there"
+                        self._say(BREAKS, module, name, why, Place(path, node.lineno))
 
     def _foreign(self, path: str, source: Source) -> None:
         """Look at what a file takes from projects that are found only where they are installed."""
@@ -165,18 +218,26 @@ class _Texts:
                 why = f"this takes {name} from where it no longer is"
                 self._say(BREAKS, module, name, why, Place(path, 1))
 
-    def _constant(self, path: str, node: ast.Constant, text: str, *, packaging: bool) -> None:
+    def _constant(self, path: str, node: ast.Constant, text: str, kind: str) -> None:
         if ">>>" in text:
             self._examples(path, node.lineno, text, BREAKS if self._runs else OPEN)
         elif "import " in text and len(text) < MOST_CODE:
             self._code(path, node.lineno, text)
-        if len(text) > MOST_TEXT or ("\n" in text.strip() and not packaging):
+        if len(text) > MOST_TEXT or ("\n" in text.strip() and kind != BREAKS):
             return
-        if packaging or _NAMES_ALONE.fullmatch(text):
+        if kind == BREAKS or _NAMES_ALONE.fullmatch(text):
             for module, name in _named(text, self.gone):
                 why = f"a text names {name}, which is no longer there"
-                kind = BREAKS if packaging else OPEN
                 self._say(kind, module, name, why, Place(path, node.lineno))
+
+    def _pickled(self, path: str, line: int, data: bytes) -> None:
+        """Look at bytes, which may be a pickle that names a class and its module."""
+        for module, names in self.gone.items() if len(data) < MOST_CODE else ():
+            for name in sorted(names) if raw(module) in data else ():
+                if re.search(rb"(?<![\w.])c?" + raw(re.escape(module)) + rb"[^\w.]", data):
+                    if re.search(rb"(?<!\w)" + raw(re.escape(name)) + rb"(?!\w)", data):
+                        why = f"bytes name {name}, which is no longer there"
+                        self._say(OPEN, module, name, why, Place(path, line))
 
     def _examples(self, path: str, line: int, text: str, kind: str) -> None:
         """Look at the examples of a docstring or a text."""
@@ -193,6 +254,11 @@ class _Texts:
         for module, name in doctests.named(code, self.gone):
             why = f"a text with code takes {name} from where it no longer is"
             self._say(OPEN, module, name, why, Place(path, line))
+        for node in walk(code):
+            if isinstance(node, ast.ImportFrom) and node.module in self.gone:
+                if any(alias.name == "*" for alias in node.names):
+                    why = "a text with code takes all that is there, which is no longer all"
+                    self.both.found.say(OPEN, node.module, why, Place(path, line))
 
     @cached_property
     def _runs(self) -> bool:
@@ -200,6 +266,12 @@ class _Texts:
 
     def _say(self, kind: str, module: str, name: str, why: str, place: Place) -> None:
         self.both.found.say(kind, f"{module}.{name}", why, place)
+
+
+def _is_prose(path: str) -> bool:
+    """Tell whether a file is for people, or for tools that look nothing up."""
+    stem, _, ending = path.rpartition("/")[2].lower().rpartition(".")
+    return ending in (_PROSE if stem else _TALE) or stem in _TALE
 
 
 def cells(text: str) -> Iterator[ast.Module]:
@@ -260,6 +332,14 @@ def _points(text: str) -> dict[str, tuple[int, tuple[str, str]]]:
         line = text.count("\n", 0, match.start(2)) + 1
         found[match[1] or match[3]] = line, (match[2], match[3])
     return found
+
+
+def _handled(line: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """List the names that a line says after the path of their module: `shop/orders.handle`."""
+    for match in _HANDLER.finditer(line):
+        module = match[1].replace("/", ".")
+        if match[2] in gone.get(module, ()):
+            yield module, match[2]
 
 
 def _named(text: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Container, Iterable, Iterator
 
 from verify.kernel.both import Both
+from verify.kernel.nodes import children
 from verify.kernel.source import blocks
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
@@ -21,6 +23,8 @@ _LOADS = tuple(
     )
 )
 MOST_TEXT = 1 << 10  # characters of a name
+_PLAIN, _SPACE = re.compile(r"[\w.:]*"), re.compile(r"\s")
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
 class Tables:
@@ -64,6 +68,7 @@ class Tables:
             self.both.found.say(OPEN, f"{module}.{name}", why, Place(path, line))
 
     def _said(self, texts: set[str]) -> Iterator[tuple[str, str]]:
+        texts = {part for text in texts for part in _parts(text)}
         for name in sorted(texts & self.names.keys()):
             for module in sorted(self.names[name]):
                 if any(_may_be(text, module) for text in texts if text != name):
@@ -107,6 +112,13 @@ def alone(tree: ast.Module, module: str, names: Container[str]) -> bool:
     )
 
 
+def _parts(text: str) -> Iterator[str]:
+    """Give a text, and the names in one that says several: `shop.orders->Money`."""
+    yield text
+    if not _PLAIN.fullmatch(text) and not _SPACE.search(text):
+        yield from _NAME.findall(text)
+
+
 def _may_be(text: str, module: str) -> bool:
     """Tell whether a text may mean a module: by its whole name, or by the end of it."""
     bare = text.lstrip(".")
@@ -130,7 +142,7 @@ def _simple(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
         if inner:
             for block in inner:
                 todo += block
-            yield from (n for n in ast.iter_child_nodes(node) if not isinstance(n, _BLOCKS))
+            yield from (n for n in children(node) if not isinstance(n, _BLOCKS))
         else:
             yield node
 
@@ -167,7 +179,7 @@ def _texts(node: ast.AST) -> tuple[frozenset[str], list[ast.AST]]:
             if len(at.value) < MOST_TEXT:
                 texts.add(at.value.strip())
         else:
-            todo += ast.iter_child_nodes(at)
+            todo += children(at)
     return frozenset(texts), tables
 
 

@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 from functools import cached_property, lru_cache
 
 from verify.kernel.both import Both
+from verify.kernel.commands import Commands, chosen, deselected
 from verify.kernel.machine.scopes import parameters
 from verify.kernel.machine.values import (
     Class,
@@ -24,9 +25,10 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.runs import Runs
-from verify.kernel.settings import Discovery, collection, discovery
-from verify.kernel.source import stored
+from verify.kernel.settings import FILES, Discovery, collection, discovery
+from verify.kernel.source import OpaqueError, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, OPEN, Place
 from verify.kernel.words import words
@@ -36,6 +38,7 @@ MOST_SECTION = 2000  # characters of a list of entry points
 MOST_FIXTURES = 200  # that one test needs, one through the other
 _AROUND = (
     "pytestmark",
+    "pytest_generate_tests",
     "load_tests",
     "setup_module",
     "teardown_module",
@@ -71,8 +74,10 @@ class Test:
 def check(both: Both, runs: Runs) -> None:
     """Compare the tests of both sides."""
     _names(both)
+    _suites(both)
     one_side, other_side = _Tests(both.base, both, runs), _Tests(both.target, both, runs)
     ours, theirs = one_side.found(), other_side.found()
+    commands = Commands(both.base)
     for made, tests in ours.items():
         now = theirs.get(made, [])
         if len(now) < len(tests):
@@ -80,6 +85,7 @@ def check(both: Both, runs: Runs) -> None:
             both.found.say(BREAKS, tests[0].title, why, *(test.place for test in tests))
         for one, two in zip(tests, now, strict=False):
             if one.place.path != two.place.path:
+                _started(both, commands, one, two)
                 for name in two.placed:
                     why = "it looks where a test lies or what is around it, and tests moved"
                     both.found.say(OPEN, name, why, two.place)
@@ -95,6 +101,42 @@ def check(both: Both, runs: Runs) -> None:
         if len(tests) > len(ours.get(made, [])):
             why = "pytest now collects this test here as well"
             both.found.say(BREAKS, tests[-1].title, why, tests[-1].place)
+
+
+def _started(both: Both, commands: Commands, one: Test, two: Test) -> None:
+    """Report a test that a command of the tree ran, or that settings chose, by its file."""
+    before, after = one.place.path, two.place.path
+    command = commands.lost(before, both.target, after)
+    if command is not None:
+        why = "what starts tests names others, so this one is no longer run"
+        both.found.say(BREAKS, two.title, why, Place(command.path, command.line))
+    for name in (n for n in FILES if n in both.target.files):
+        text = both.target.text(name)
+        word = chosen(text, before.lower(), after.lower()) if "-k" in text else ""
+        left = [deselected(text, test.place.path, test.title) for test in (one, two)]
+        if word or left[0] != left[1]:
+            why = "settings choose tests by their files, and this one moved"
+            both.found.say(BREAKS, two.title, why, Place(name, 1))
+
+
+def _suites(both: Both) -> None:
+    """Report who asks unittest by a text for all tests of a module that some have left."""
+    left = {
+        both.base.name(base[0]): both.place(both.target, target)
+        for base, target in both.pairing.moved()
+        if isinstance(both.statement(both.base, base).node, ast.ClassDef)
+    }
+    for path, data in sorted(both.target.files.items()) if left else ():
+        if not path.endswith(".py") or b"loadTestsFromName" not in data:
+            continue
+        try:
+            tree = both.target.source(path).tree
+        except OpaqueError:
+            continue
+        for node in walk(tree):
+            if isinstance(node, ast.Constant) and node.value in left:
+                why = "a suite asks for all tests of this module by its name, and some left"
+                both.found.say(OPEN, str(node.value), why, Place(path, node.lineno))
 
 
 def _unittest(both: Both, one: _Tests, two: _Tests) -> None:
@@ -264,7 +306,23 @@ class _Tests:
             if source != path and source in self.tree.files:
                 for node in self.tree.source(source).tree.body:
                     if isinstance(node, ast.FunctionDef) and node.name.startswith("pytest_"):
-                        found += [node.name] if _looks(node) else []
+                        given = node.name in _OF_FILES
+                        found += [node.name] if given or _looks(node) else []
+                found += self._computed(source)
+        return found
+
+    def _computed(self, path: str) -> list[str]:
+        """List the names of a `conftest.py` that leave out files by what nobody can tell here."""
+        if b"collect_ignore" not in self.tree.files[path]:
+            return []
+        module = self.runs.module(self.tree, path)
+        found = []
+        for name in ("collect_ignore", "collect_ignore_glob"):
+            listed = module.names.get(name) if module is not None else None
+            plain = isinstance(listed, Collection) and all(
+                isinstance(item, Constant) for item in listed.items
+            )
+            found += [name] if listed is not None and not plain else []
         return found
 
     def _fixture(self, path: str, name: str) -> Fixture | None:
@@ -338,6 +396,11 @@ def _fixtures(module: Module) -> dict[str, Fixture]:
     return found
 
 
+# Hooks that are given files, whatever they look at.
+_OF_FILES = words(
+    """pytest_ignore_collect pytest_collect_file pytest_collect_directory pytest_collectstart
+    pytest_pycollect_makemodule pytest_make_collect_report"""
+)
 # What tells hooks and fixtures where a test lies, or gives them its module.
 _PLACES = words("fspath path nodeid location module parent listchain reportinfo")
 
@@ -349,7 +412,7 @@ def _looks(node: ast.AST) -> bool:
         isinstance(inner, ast.Attribute)
         and inner.attr in _PLACES
         and not (isinstance(inner.value, ast.Name) and inner.value.id in ("os", "sys", "config"))
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
 
 
@@ -399,7 +462,7 @@ def named_fixtures(node: ast.AST) -> tuple[str, ...]:
     """List the fixtures that a definition names in texts, be it in a mark or in its body."""
     return tuple(
         given.value
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, ast.Call)
         and getattr(inner.func, "attr", "") in ("usefixtures", "getfixturevalue", "lazy_fixture")
         for given in inner.args

@@ -23,6 +23,8 @@ READ_BY_TOOLS = words(
 )
 
 
+_MOST_WORLDS = 16  # that are looked through to see whether they are all
+_SOME = "an outside call gives what it may"
 # Values that are the tree's own, or plain.
 _OF_THE_TREE = words(
     """function class definition object instance module own str bytes int float complex bool
@@ -60,6 +62,7 @@ class Comparison:
         self.entry = entry
         self.one, self.two = one, two
         self.gains = gains
+        self.compared = False  # whether both runs could be
 
     def run(self) -> bool:
         """Compare all there is. Tells whether the base's run has got to its end."""
@@ -68,9 +71,10 @@ class Comparison:
         if LIMIT in (self.one.ended, self.two.ended):
             self._say(OPEN, "it takes too many steps to be followed")
             return False
-        self._ends()
+        self.compared = True
+        failed = self._ends()
         self._deaths()
-        self._events()
+        self._events(failed=failed)
         self._modules()
         return self.one.ended == DONE
 
@@ -85,7 +89,8 @@ class Comparison:
         self.gains.said.add(told)
         return not known
 
-    def _ends(self) -> None:
+    def _ends(self) -> bool:
+        """Compare how the runs end. Tells whether the target's fails where the base's did not."""
         one, two = self.one.failure, self.two.failure
         if two is not None and (one is None or (one.error, one.about) != (two.error, two.about)):
             about = two.about or two.outside
@@ -96,28 +101,34 @@ class Comparison:
             about = f"{one.error} ({one.about or one.outside})"
             why = f"importing it raises {about}, so what comes after is not compared"
             self._say(OPEN, why, _at(self.one.at))
+        return two is not None and one is None
 
     def _deaths(self) -> None:
+        """Compare on which paths a run ends early; what is not installed, `Worlds` compares."""
         known = {_death(death) for death in self.one.deaths}
-        worlds = [death.answers for death in self.one.deaths]
         for death in self.two.deaths:
-            covered = any(world <= death.answers for world in worlds)
-            if _death(death) not in known and not covered:
-                why = f"where {_told(death)}, importing it now raises {death.error}"
+            covered = covers(self.one.deaths, death.answers)
+            if _death(death) not in known and not covered and not death.outside:
+                why = f"where {_SOME}, importing it now raises {death.error}"
                 self._say(BREAKS, why, Place(death.path, death.line))
         now = {_death(death) for death in self.two.deaths}
         for death in self.one.deaths:
-            if _death(death) not in now and not death.outside:
-                why = f"where {_told(death)}, importing it no longer raises {death.error}"
+            alike = [two for two in self.two.deaths if _death(two)[1:] == _death(death)[1:]]
+            covered = covers(alike, death.answers)
+            if _death(death) not in now and not covered and not death.outside:
+                why = f"where {_SOME}, importing it no longer raises {death.error}"
                 self._say(BREAKS, why, Place(death.path, death.line, BASE))
 
-    def _events(self) -> None:
+    def _events(self, *, failed: bool) -> None:
+        """Compare what happens, in order. What a run that `failed` no longer does is no news."""
         one, two = self.one.trace, self.two.trace
         ours, theirs = _acting(one), _acting(two)
         for a, b in zip(ours, theirs, strict=False):
             if a.what != b.what and not self._installs(a, b):
                 self._differs(a, b)
                 return
+        if failed and len(ours) > len(theirs):
+            return
         if len(ours) != len(theirs):
             longer, side = (ours, BASE) if len(ours) > len(theirs) else (theirs, TARGET)
             event = longer[min(len(ours), len(theirs))]
@@ -199,6 +210,7 @@ class Comparison:
 
     def _names(self, name: str, module: Module, other: Module) -> None:
         path = other.path or module.path
+        title = self.both.name(path) if name == "__main__" else name
         lost = [n for n in module.names if n not in other.names]
         gained = [n for n in other.names if n not in module.names]
         self.gains.lost.setdefault(name, set()).update(lost)
@@ -212,7 +224,7 @@ class Comparison:
             if key(ours) != key(theirs):
                 self.both.found.say(
                     BREAKS,
-                    f"{name}.{one}",
+                    f"{title}.{one}",
                     "whoever reads it finds something else than before",
                     Place(path, 1),
                 )
@@ -221,18 +233,38 @@ class Comparison:
             if one != "__all__" or one in lost:
                 now = "is gone, and" if one in lost else "is new, and"
                 self.both.found.say(
-                    BREAKS, f"{name}.{one}", f"it {now} Python or a tool reads it", Place(path, 1)
+                    BREAKS, f"{title}.{one}", f"it {now} Python or a tool reads it", Place(path, 1)
                 )
+
+
+def covers(deaths: Iterable[Death], answers: frozenset[tuple[Hashable, bool]]) -> bool:
+    """Tell whether a run ends early in every world that has these answers."""
+    known = dict(answers)
+    return _fill_all(
+        [
+            death.answers - answers
+            for death in deaths
+            if all(known.get(symbol, answer) == answer for symbol, answer in death.answers)
+        ]
+    )
+
+
+def _fill_all(worlds: list[frozenset[tuple[Hashable, bool]]]) -> bool:
+    """Tell whether some worlds are all that there are."""
+    if not all(worlds) or not worlds:
+        return bool(worlds)  # one of them asks nothing more, or there is none
+    asked = {symbol for world in worlds for symbol, _ in world}
+    if len(worlds) > _MOST_WORLDS or len(asked) > _MOST_WORLDS:
+        return False
+    symbol = min(asked, key=repr)
+    return all(
+        _fill_all([w - {(symbol, answer)} for w in worlds if (symbol, not answer) not in w])
+        for answer in (True, False)
+    )
 
 
 def _death(death: Death) -> tuple[Hashable, ...]:
     return death.answers, death.error, death.about, death.outside
-
-
-def _told(death: Death) -> str:
-    if death.outside:
-        return f"{death.outside} is not installed"
-    return "an outside call gives what it may"
 
 
 def _acting(trace: Iterable[Event]) -> list[Event]:

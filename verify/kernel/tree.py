@@ -27,6 +27,16 @@ _COMPUTED = re.compile(
     rf"""{_CALLED}(?!["'][\w:][\w.:]*["']\s*[,)])|\blazy_loader\b"""
     rf"""|\b(?:{"|".join(_CALLERS)})\s+as\s|=\s*(?:\w+\.)?(?:{"|".join(_CALLERS)})\b(?!\s*\()"""
 )
+_BUILT = (".pyx", ".pyi", ".c", ".cpp", ".cc", ".rs", ".so", ".pyd")
+_BUILDING = (
+    "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
+    ".gitignore",
+    "meson.build",
+    "hatch_build.py",
+)
+_PYTHON_FILE = re.compile(r"([^\W\d]\w*\.py)\b")
 _NAMING = ("patch", "sys.modules")  # beside these, a lone word in a text may be a module as well
 _ALONE = re.compile(r"""["']([^\W\d]\w*)["']""")
 _PLUGINS = re.compile(r"^pytest_plugins\s*=\s*(.*(?:\n[ \t]+.*)*)", re.M)
@@ -84,6 +94,7 @@ class Tree:
 
     def __init__(self, side: str, files: Mapping[str, bytes], parsed: Parsed) -> None:
         self.side = side
+        self.before: Tree | None = None  # of the target: the base
         self.called: Mapping[str, str] = {}  # modules that moved whole: their names before, by path
         self.files = files
         self._parsed = parsed
@@ -116,6 +127,11 @@ class Tree:
         return versions.defers(versions.required(self.files))
 
     @cached_property
+    def counts_calls(self) -> bool:
+        """Tell whether somebody asks a cache how often it was used."""
+        return any(b"cache_info" in d for p, d in self.files.items() if p.endswith(".py"))
+
+    @cached_property
     def roots(self) -> frozenset[str]:
         """Give the folders above all topmost packages and lone modules."""
         return frozenset(self.root(path) for path in self.files if path.endswith(".py"))
@@ -137,6 +153,25 @@ class Tree:
             if place in self.folders:
                 spaces.append(place)
         return Found("space", "", tuple(spaces)) if spaces else None
+
+    def made(self, name: str, folders: Iterable[str]) -> bool:
+        """Tell whether a module that is not here is made when the project is built.
+
+        It was not here before either; its source in another language lies there, or what builds
+        the project, or tells git what to leave out, names its file.
+        """
+        places = [f"{folder}/{name}" if folder else name for folder in folders]
+        if self.before is not None and self.before.find(name, folders):
+            return False
+        return f"{name}.py" in self._built or any(
+            f"{place}{ending}" in self.files for place in places for ending in _BUILT
+        )
+
+    @cached_property
+    def _built(self) -> frozenset[str]:
+        """Give the Python files that are named by what builds the project."""
+        texts = (self.text(path) for path in _BUILDING if path in self.files)
+        return frozenset(name for text in texts for name in _PYTHON_FILE.findall(text))
 
     @cached_property
     def named(self) -> Mapping[str, tuple[str, ...]]:
@@ -213,6 +248,10 @@ class Tree:
         for folder in self.folders:
             found[folder.rpartition("/")[0]].add(folder.rpartition("/")[2])
         return found
+
+    def inside(self, folders: Iterable[str]) -> set[str]:
+        """List the modules and packages in folders."""
+        return {name for folder in folders for name in self._inside.get(folder, ())}
 
     def _beside(self, name: str, folder: str) -> Iterator[str]:
         parts = name.split(".")
@@ -360,15 +399,29 @@ def through_packages(
 
 def installed(tree: Tree, path: str) -> bool:
     """Tell whether a script uses packages of the tree that do not lie beside it."""
-    text = tree.text(path) if path in tree.files else ""
     folder = path.rpartition("/")[0]
-    for match in _IMPORT.finditer(text):
+    return any(
+        not top or (tree.find(top, ["", "src"]) and not tree.find(top, [folder]))
+        for top in _tops(tree, path)
+    )
+
+
+def needs_beside(tree: Tree, path: str) -> bool:
+    """Tell whether a script uses modules that are found only from the folder that it lies in."""
+    folders = search_path(tree, path, script=False)
+    folder = path.rpartition("/")[0]
+    return any(
+        top and tree.find(top, [folder]) and not tree.find(top, folders)
+        for top in _tops(tree, path)
+    )
+
+
+def _tops(tree: Tree, path: str) -> Iterator[str]:
+    """Give the first part of each name that a file imports: nothing, of a relative one."""
+    for match in _IMPORT.finditer(tree.text(path) if path in tree.files else ""):
         source, _, modules = match.groups()
         for name in [source] if modules is None else _NAME.findall(modules):
-            top = name.partition(".")[0]  # nothing of a relative one
-            if not top or (tree.find(top, ["", "src"]) and not tree.find(top, [folder])):
-                return True
-    return False
+            yield name.partition(".")[0]
 
 
 def search_path(tree: Tree, path: str, *, script: bool) -> Sequence[str]:

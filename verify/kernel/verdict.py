@@ -168,6 +168,10 @@ class Findings:
         self._said.setdefault((kind, subject, why), {}).update(dict.fromkeys(places))
         self._needs[kind, subject, why] = needs
 
+    def said(self, kind: str, why: str) -> bool:
+        """Tell whether something is said of whatever subject."""
+        return any(known[0] == kind and known[2] == why for known in self._said)
+
     def edited(self, place: Place, *known: Place) -> None:
         """Note where a statement was edited, by the places that others know it by."""
         for at in known:

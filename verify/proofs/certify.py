@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +13,13 @@ from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK, ChangeSet
 from transforms.tree import GitTree, Tree
 from verify import kernel
 from verify.history.ranges import differing, entries_at
+from verify.history.workers import meanwhile
 from verify.kernel import Files
 from verify.kernel.verdict import Certificate
 from verify.proofs.adapter import certify, is_large
+
+# Python files up to which a tree is judged sooner than another process has loaded what judges.
+FEW = 24
 
 
 class SharedFiles:
@@ -60,6 +66,12 @@ class Range:
     def of(cls, base: GitTree, target: GitTree) -> Range:
         """Name the commits that two trees hold."""
         return cls(base.repository.directory.resolve(), base.commit, target.commit)
+
+
+def certifying(base: GitTree, target: GitTree) -> AbstractContextManager[Future[Certificate]]:
+    """Judge beside the block what changed between two commits; first, where there is little."""
+    python = sum(path.endswith(".py") for path in target.entries())
+    return meanwhile(certify_range, Range.of(base, target), first=python <= FEW)
 
 
 def certify_range(commits: Range) -> Certificate:

@@ -10,9 +10,8 @@ from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
 from verify.ancestry.measure import Ancestry
-from verify.history.workers import meanwhile
 from verify.kernel.verdict import Certificate
-from verify.proofs.certify import Range, certify_range
+from verify.proofs.certify import certifying
 from verify.proofs.moved_names import measuring
 from verify.proofs.replay import Replay, replay
 
@@ -41,10 +40,10 @@ def prove(
 ) -> Proof:
     """Replay, certify and blame one move. Raises `Refusal`; `say` is told of an installation.
 
-    Blame is git's work, in processes of its own, and the certificate has one too.
+    Blame is git's work, in processes of its own; so is the certificate of a tree that is not small.
     """
     with (
-        meanwhile(certify_range, Range.of(base, target)) as certificate,
+        certifying(base, target) as certificate,
         parsed_once(),
         measuring(base, target) as ancestry,
     ):

@@ -27,6 +27,7 @@ from transforms.result.outcome import Outcome
 from transforms.syntax.parsing import parse
 from transforms.tree import OverlayTree, Tree, WheelTree, open_tree
 from transforms.tree.names import resolve_import
+from verify.chain.cache import VerdictCache
 from verify.history.memory import collect_less_often
 from verify.release.linting import Lint, lint
 from verify.release.wheels import AFTER, BEFORE, fetch_wheel
@@ -110,13 +111,13 @@ def _shown(output: Output, work: Callable[[], Report], left_out: Collection[str]
     return report.exit_code
 
 
-def replay_series() -> Report:
-    """Replay the moves by which this project split its own module."""
+def replay_series(known: VerdictCache | None = None) -> Report:
+    """Replay the moves by which this project split its own module, but for those that are known."""
     from verify.chain.series import judge_series
     from verify.reports.series import in_series
 
     with console.progress("replaying the split of pool_host"):
-        links = judge_series(Path(), "HEAD")
+        links = judge_series(Path(), "HEAD", cache=known)
     return in_series("HEAD", links)
 
 

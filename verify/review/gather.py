@@ -16,10 +16,9 @@ from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
 from verify.ancestry.measure import Ancestry
-from verify.history.workers import meanwhile
 from verify.inference.infer import infer
 from verify.kernel.verdict import CERTIFIED, RESIDUAL, Certificate
-from verify.proofs.certify import Range, certify_range
+from verify.proofs.certify import certifying
 from verify.proofs.moved_names import measuring
 from verify.proofs.prove import formatters_of
 from verify.proofs.replay import Replay, replay
@@ -85,10 +84,11 @@ def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
     """Review a change; `plan` is replayed in place of one that is found.
 
     Raises `Refusal` only for what keeps all of it from being judged. Blame is git's work, in
-    processes of its own, and the certificate has one too, while the plan is looked for.
+    processes of its own, and so, in a tree that is not small, is the certificate, while the plan is
+    looked for.
     """
     with (
-        meanwhile(certify_range, Range.of(base, target)) as certificate,
+        certifying(base, target) as certificate,
         parsed_once(),
         measuring(base, target) as ancestry,
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.transforms.case import MemoryTree
 from tests.transforms.shop_programs import Maker, run
 from transforms.engine import apply
@@ -41,7 +42,7 @@ def _after(files: dict[str, str], outcome: Outcome) -> dict[str, str]:
     return new
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 1 << 30))
 def test_a_move_does_not_change_what_programs_give(seed: int) -> None:
     maker = Maker(seed)

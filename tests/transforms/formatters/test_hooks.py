@@ -406,3 +406,27 @@ def test_a_broken_configuration_elsewhere_in_the_tree_is_passed_over() -> None:
         "ruff.toml": "fix = true",
     }
     assert len(repository_formatters(MemoryTree(files)).tools) == 1
+
+
+def test_hooks_that_rewrite_code_and_are_not_run_are_named_with_their_lines() -> None:
+    text = """repos:
+  - repo: https://github.com/asottile/pyupgrade
+    rev: v3.20.0
+    hooks: [{id: pyupgrade}]
+  - repo: https://github.com/omnilib/ufmt
+    rev: v2.8.0
+    hooks:
+      - id: ufmt
+        additional_dependencies: ["black == 24.4.2"]
+  - repo: https://github.com/PyCQA/flake8
+    rev: 7.0.0
+    hooks: [{id: flake8}]
+  - repo: https://github.com/google/yapf
+    rev: v0.43.0
+    hooks: [{id: yapf, stages: [manual]}]
+"""
+    formatters = repository_formatters(MemoryTree({".pre-commit-config.yaml": text}))
+    assert [(hook.name, hook.place.line) for hook in formatters.unrun] == [
+        ("pyupgrade", 4),
+        ("ufmt", 8),
+    ]

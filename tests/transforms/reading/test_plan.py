@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.documents import ROOT
+from tests.effort import examples
 from transforms.errors import Refusal
 from transforms.paths import ModuleName
 from transforms.reading.load import MAX_PLAN_BYTES, dump_plan, load_plan, parse_plan
@@ -394,9 +395,9 @@ TOP = {
     "an empty plan lacks its format": ("", 1, "`format`: expected a whole number, found nothing"),
     "a misspelled format has its nearest": ("fromat = 1\n", 1, "`fromat` is not a key"),
     "a later format is not read as this one": (
-        "format = 2\nnew_key = 1\n",
+        "format = 3\nnew_key = 1\n",
         1,
-        "`format`: this Repot reads plans of format 1",
+        "`format`: this Repot reads plans of format 1 and 2",
     ),
     "a format as text": (
         'title = "x"\nformat = "1"\n',
@@ -717,6 +718,7 @@ def random_plans(draw: st.DrawFn) -> Plan:
                 )
             )
         ),
+        format=draw(st.sampled_from([1, 2])),
         formatters=draw(st.sampled_from(["repository", "none"])),
         roots=draw(st.sampled_from([(), ("",), ("src", "lib/x")])),
         leave=draw(st.sampled_from([(), ("a/*.py",)])),
@@ -724,7 +726,7 @@ def random_plans(draw: st.DrawFn) -> Plan:
     )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(random_plans())
 def test_any_plan_survives_being_written(plan: Plan) -> None:
     written = dump_plan(plan)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from tests.effort import examples
 from tests.transforms.reading.test_plan import PLANS, random_plans
 from transforms.reading.load import dump_plan, parse_plan
 from transforms.reading.model import Plan
@@ -79,7 +80,7 @@ def test_every_table_of_a_shipped_plan_is_on_its_line(path: Path) -> None:
     assert deepest_key(text)[0] <= MOST_DOTS
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(random_plans())
 def test_every_table_of_any_written_plan_is_on_its_line(plan: Plan) -> None:
     text = dump_plan(plan)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.transforms.case import MemoryTree
 from tests.transforms.shop_programs import CALLERS, Maker, run, run_one
 from transforms.engine import apply
@@ -74,7 +75,7 @@ def short_program(seed: int) -> dict[str, str]:
     return files
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 1 << 30), st.sampled_from([*INSIDE, *ELSEWHERE]))
 def test_programs_give_what_they_gave(seed: int, moves: Moves) -> None:
     files = Maker(seed).program()
@@ -83,7 +84,7 @@ def test_programs_give_what_they_gave(seed: int, moves: Moves) -> None:
     assert found == run(files)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 1 << 30), st.sampled_from(INSIDE))
 def test_there_and_back_restores_every_byte(seed: int, moves: Moves) -> None:
     files = short_program(seed)
@@ -92,7 +93,7 @@ def test_there_and_back_restores_every_byte(seed: int, moves: Moves) -> None:
     assert again == files
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.integers(0, 1 << 30), st.sampled_from(INSIDE), st.sampled_from(["warn", "reexport"]))
 def test_the_way_back_over_what_stayed_at_the_old_path_restores_it(
     seed: int, moves: Moves, kept: str
@@ -103,7 +104,7 @@ def test_the_way_back_over_what_stayed_at_the_old_path_restores_it(
     assert again == files
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.integers(0, 1 << 30), st.sampled_from([*INSIDE, *ELSEWHERE]), st.booleans())
 def test_a_second_run_says_that_it_was_applied(seed: int, moves: Moves, warns: bool) -> None:
     plan = plan_of(moves, "old = 'warn'\n" if warns else "")
@@ -113,7 +114,7 @@ def test_a_second_run_says_that_it_was_applied(seed: int, moves: Moves, warns: b
     assert refused.value.kind == "already-applied"
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.integers(0, 1 << 30), st.integers(0, 99), st.sampled_from([*INSIDE, *ELSEWHERE]))
 def test_neither_the_order_of_files_nor_that_of_the_tables_matters(
     seed: int, shuffle: int, moves: Moves

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.transforms.scopes.symtable_scopes import differences
 from transforms.scopes.resolve import resolve
 from transforms.syntax.parsing import parse
@@ -91,7 +92,7 @@ def _programs(draw: st.DrawFn, depth: int = 0) -> list[str]:
     return lines
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(_programs())
 def test_generated_program_has_the_compilers_scopes(program: list[str]) -> None:
     source = "\n".join(program).replace("¶", "\n") + "\n"

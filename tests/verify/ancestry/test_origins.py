@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.verify.histories import History
 from transforms.tree import GitTree
 from verify.ancestry import measure
@@ -50,7 +51,7 @@ _LINES = st.sampled_from(
 _TEXTS = st.lists(_LINES, min_size=1, max_size=12).map(lambda lines: "\n".join([*lines, ""]))
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.lists(_TEXTS, min_size=1, max_size=5), _TEXTS, _TEXTS)
 def test_blame_gives_the_same_origins_as_with_every_file(
     others: list[str], moved: str, rest: str

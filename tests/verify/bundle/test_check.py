@@ -11,6 +11,7 @@ from typing import ClassVar
 import pytest
 from hypothesis import given, settings
 
+from tests.effort import examples
 from tests.verify.bundle.rig import World
 from tests.verify.bundle.test_quoting import TEXTS
 from tests.verify.histories import PLAN
@@ -158,7 +159,7 @@ TAMPERED: dict[str, tuple[Callable[[bytes], bytes], bytes, str]] = {
 
 
 @given(TEXTS)
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_any_plan_comes_out_as_it_went_in(
     tmp_path_factory: pytest.TempPathFactory, plan: str
 ) -> None:

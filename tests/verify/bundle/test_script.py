@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.verify.bundle.rig import World, finish, litter
+from tests.verify.bundle.rig import Done, World, finish, litter
 from tests.verify.histories import AFTER, PLAN
 from verify.bundle.engine import engine_files
 
@@ -30,6 +30,25 @@ def littered(world: World) -> Path:
     mark = world.folder / "mark"
     litter(world.clone.folder, mark)
     return mark
+
+
+def without_venv(world: World) -> list[str]:
+    """The command in a Python that has no `ensurepip`, as on Debian, which ships it apart."""
+    code = (
+        "import importlib.util as u, sys; find = u.find_spec; "
+        "u.find_spec = lambda name, *more: None if name == 'ensurepip' else find(name, *more); "
+        f"exec(compile(open({str(world.file)!r}).read(), 'bundle', 'exec'))"
+    )
+    return [sys.executable, "-c", code]
+
+
+@pytest.fixture(scope="module")
+def without_wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Done]:
+    """A run that finds no environment, no wheel for one, and hostile settings of pip's."""
+    world = World(tmp_path_factory.mktemp("without-wheels"))
+    (world.clone.folder / "pip.conf").write_text("[global]\nindex-url = http://127.0.0.1:9/c\n")
+    more = {"PIP_CONFIG_FILE": "pip.conf", "PIP_INDEX_URL": "http://127.0.0.1:9/v"}
+    return world, world.run("--find-links", str(world.folder), more=more)
 
 
 class TestVerdict:
@@ -236,11 +255,9 @@ class TestClone:
         assert done.passes, done
         assert not mark.exists()
 
-    def test_its_settings_of_pip_have_no_say(self, world: World) -> None:
+    def test_its_settings_of_pip_have_no_say(self, without_wheels: tuple[World, Done]) -> None:
         """Nor those of variables: an index of nobody is asked only if the command line names it."""
-        (world.clone.folder / "pip.conf").write_text("[global]\nindex-url = http://127.0.0.1:9/c\n")
-        more = {"PIP_CONFIG_FILE": "pip.conf", "PIP_INDEX_URL": "http://127.0.0.1:9/v"}
-        done = world.run("--find-links", str(world.folder), more=more)
+        _, done = without_wheels
         assert done.code == 2
         assert "127.0.0.1" not in done.err
         assert "No matching distribution found for libcst" in done.err
@@ -254,8 +271,10 @@ class TestClone:
 
 
 class TestEnvironment:
-    def test_without_an_index_it_says_what_is_needed(self, world: World) -> None:
-        done = world.run("--find-links", str(world.folder))
+    def test_without_an_index_it_says_what_is_needed(
+        self, without_wheels: tuple[World, Done]
+    ) -> None:
+        world, done = without_wheels
         assert done.code == 2
         assert not done.passes
         for said in ("once", "libcst==", "--index-url", "--find-links", "--certify-only"):
@@ -264,13 +283,7 @@ class TestEnvironment:
         assert not world.environment().exists()
 
     def test_where_venv_is_missing_it_says_what_to_install(self, world: World) -> None:
-        """As on Debian, which ships `ensurepip` apart."""
-        code = (
-            "import importlib.util as u, sys; find = u.find_spec; "
-            "u.find_spec = lambda name, *more: None if name == 'ensurepip' else find(name, *more); "
-            f"exec(compile(open({str(world.file)!r}).read(), 'bundle', 'exec'))"
-        )
-        done = finish([sys.executable, "-c", code], world.clone.folder, world.variables())
+        done = finish(without_venv(world), world.clone.folder, world.variables())
         assert done.code == 2
         assert "apt install python3-venv" in done.err
 
@@ -285,8 +298,14 @@ class TestEnvironment:
         assert not (engine / "json.py").exists()
 
     def test_an_environment_that_was_not_finished_is_not_used(self, warm: World) -> None:
+        """Another would be made: here none can be."""
+        command = without_venv(warm)
+        assert finish(command, warm.clone.folder, warm.variables()).passes
         (warm.environment() / "complete").unlink()
-        assert warm.run("--find-links", str(warm.folder)).code == 2
+        done = finish(command, warm.clone.folder, warm.variables())
+        assert done.code == 2
+        assert "making an environment" in done.err
+        assert not done.passes
 
     def test_what_others_can_write_to_is_not_used(self, warm: World) -> None:
         (warm.cache / "repot").chmod(0o777)

@@ -7,6 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.verify.certificate.packages import Package, packages
 from tests.verify.certificate.trees import edited, explain, judge
 from tests.verify.mutants.faults import KINDS, mutants
@@ -21,7 +22,7 @@ def test_a_move_is_certified(package: Package) -> None:
 
 
 @given(packages())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_way_back_is_certified_as_well(package: Package) -> None:
     found = judge(package.after(), package.before())
     assert found.verdict == CERTIFIED, explain(found)
@@ -47,7 +48,7 @@ def test_a_move_that_leaves_something_out_is_not(package: Package, data: st.Data
 
 
 @given(packages())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_order_of_files_does_not_matter(package: Package) -> None:
     before, after = package.before(), package.after()
     again = judge(

@@ -41,6 +41,13 @@ def test_on_one_core_it_is_done_first(monkeypatch: pytest.MonkeyPatch) -> None:
         assert beside.result() == os.getpid()
 
 
+def test_little_work_is_done_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with meanwhile(process_of, None, first=True) as beside:
+        assert beside.done()
+        assert beside.result() == os.getpid()
+
+
 def test_a_refusal_comes_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     with meanwhile(refuse, "a.py") as beside, pytest.raises(Refusal) as caught:

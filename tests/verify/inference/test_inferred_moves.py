@@ -7,7 +7,8 @@ from pathlib import Path
 
 from hypothesis import assume, event, given, settings
 
-from tests.transforms.test_whole_moves import Files, moves
+from tests.effort import examples
+from tests.transforms.test_whole_moves import Files, moved, moves
 from tests.verify.histories import History
 from tests.verify.proofs.test_certified_moves import SETTINGS, result
 from transforms.errors import Refusal
@@ -33,7 +34,7 @@ def inferred(before: Files, after: Files) -> Inferred | None:
 
 
 @given(moves())
-@settings(SETTINGS, max_examples=25)
+@settings(SETTINGS, max_examples=examples(25))
 def test_a_plan_that_replays_is_found_for_what_the_mover_moves(move: tuple[Files, str]) -> None:
     after = result(move)
     assume(after is not None)
@@ -44,8 +45,23 @@ def test_a_plan_that_replays_is_found_for_what_the_mover_moves(move: tuple[Files
         assert found.left == ()
 
 
+def test_what_only_the_newer_format_gives_is_inferred_as_such() -> None:
+    source = (
+        "import typing as T\n\nif T.TYPE_CHECKING:\n    Names = list[str]\n\n\n"
+        'def small(x: "Names"):\n    return x\n\n\ndef stays(x: "Names"):\n    return [x]\n'
+    )
+    files: Files = {"pkg/__init__.py": b"", "pkg/mono.py": source.encode()}
+    plan = '[[source]]\nmodule = "pkg.mono"\n[[destination]]\nmodule = "pkg.core"\n'
+    after, _ = moved(files, f'format = 2\n{plan}symbols = ["small"]\n')
+    found = inferred(files, after)
+    assert found is not None
+    assert found.text.startswith("format = 2\n")
+    assert found.plan.authored_lines == 0
+    assert found.replay.reproduces
+
+
 @given(moves())
-@settings(SETTINGS, max_examples=10)
+@settings(SETTINGS, max_examples=examples(10))
 def test_an_edit_beside_the_move_is_authored_and_no_line_more(move: tuple[Files, str]) -> None:
     files = {**move[0], "beside.py": b"RATE = 1\n\n\ndef rate():\n    return RATE\n"}
     after = result((files, move[1]))

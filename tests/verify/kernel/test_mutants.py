@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.registry import sample
 from tests.verify.certificate.trees import files
 from tests.verify.kernel.trees import explain
 from tests.verify.mutants.faults import proof
@@ -19,6 +20,6 @@ def test_a_small_move_is_certified_and_no_mutant_of_it(move: str) -> None:
     base, target = files(before), files(after)
     plain = certify(base, target)
     assert plain.verdict == CERTIFIED, explain(plain)
-    for mutant in faulty(base, target, 1, random.Random(move)):  # noqa: S311 - chance, not secrecy
+    for mutant in sample(faulty(base, target, 1, random.Random(move)), 2, in_ci=1):  # noqa: S311
         if certify(base, put(target, mutant)).verdict == CERTIFIED:
             assert proof(before, after, mutant), mutant

@@ -45,9 +45,6 @@ LIMITS: dict[str, list[tuple[Tree, Tree]]] = {
     "whoever stores a dotted name as data": [
         taken_out("class C:\n    pass\n", data_pickle="cm\nC\n.")
     ],
-    "other languages": [
-        taken_out("def f():\n    return 1\n", u_pyx="from m import f\n", u_tmpl="{% load m.f %}\n")
-    ],
     "a submodule that is there because another file loads it": [
         (
             LUCK,

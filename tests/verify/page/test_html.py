@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.verify.page.pages import HOSTILE, TAGS, Read, everywhere
 from tests.verify.samples import OUTCOME
 from transforms.errors import Place, Refusal
@@ -96,7 +97,7 @@ def test_hostile_text_stays_text_wherever_it_stands() -> None:
     assert not set(Read(page).text) & {"\u202e", "\u202c", "\u200b", "\x1b", "\r"}
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.text(max_size=80))
 def test_any_text_stays_text(text: str) -> None:
     page = to_html(everywhere(text, 3))

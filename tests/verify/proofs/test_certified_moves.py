@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.transforms.programs import BESIDE
 from tests.transforms.test_whole_moves import EXISTING, Files, moved, moves, runs
 from tests.verify.certificate.trees import explain
@@ -17,7 +18,7 @@ from transforms.errors import Refusal
 from verify.certificate import CERTIFIED, Certificate, Residual, certify
 
 SETTINGS = settings(
-    max_examples=40,
+    max_examples=examples(40),
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.verify.histories import AFTER, BEFORE, History
+from transforms.tree import GitTree
 from verify import cli
+from verify.proofs import certify as proofs
 
 
 @pytest.fixture
@@ -28,6 +31,21 @@ def test_a_pure_move_is_certified(history: History, capsys: pytest.CaptureFixtur
     assert "shop/money.py:4: Money, from shop/orders.py:4" in out
     assert "1 moved; 0 added lines and 0 removed lines to read." in out
     assert out.endswith("CERTIFIED: nothing but the move.\n")
+
+
+def test_the_verdict_from_a_process_of_its_own_is_the_same(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small tree is judged where the replay runs, before it; a large one beside it."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    commits = [GitTree(history.folder, history.commit(files)) for files in (BEFORE, AFTER)]
+    with proofs.certifying(*commits) as here:
+        assert here.done()
+    monkeypatch.setattr(proofs, "FEW", 2)
+    monkeypatch.setattr(proofs, "certify_commits", None)  # another process does not see this
+    with proofs.certifying(*commits) as beside:
+        assert beside.result() == here.result()
+    assert beside.result().verdict == "CERTIFIED"
 
 
 def test_what_is_no_python_is_counted_in_the_verdict(

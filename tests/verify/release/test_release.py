@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents import ROOT
+from tests.sharing import split_once
 from tests.transforms.case import MemoryTree
 from transforms.engine import apply
 from transforms.errors import Refusal
@@ -23,7 +24,7 @@ from transforms.result.outcome import Outcome
 from transforms.tree import GitTree
 from verify.release import transform
 from verify.release.linting import lint
-from verify.release.transform import Check, run_checks, split_commit, split_release, write_tree
+from verify.release.transform import Check, run_checks, split_commit, write_tree
 from verify.report.report import Report, Verdict
 
 PLAN = """\
@@ -254,11 +255,10 @@ def check_report(report: Report, tmp_path: Path, files: int, edits: int) -> None
 
 @pytest.mark.registry
 def test_the_release_is_split_and_every_check_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    report = split_release()
-    check_report(report, tmp_path, files=14, edits=9)
+    report, folder = split_once(tmp_path_factory)
+    check_report(report, folder, files=14, edits=9)
     assert [finding.place.path for finding in report.sections[-1].findings] == [
         "compiles",
         "no new undefined name",

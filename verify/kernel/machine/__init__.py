@@ -6,6 +6,7 @@ come in, `objects` attributes and calls, `expressions`
 and `statements` the language. `Machine` is all of them.
 
 calls        calls of the tree's code and, by the lists, of the outside
+cut          whether a call that is not followed leaves anything out
 frames       who asks where something stands
 patches      what patches replace
 """

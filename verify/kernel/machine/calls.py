@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Collection as Collection_
+from contextlib import suppress
 from functools import partial
+from types import FunctionType
 
 from verify.kernel import effects
+from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.frames import asks
-from verify.kernel.machine.imports import Sites
-from verify.kernel.machine.objects import Objects, identity
+from verify.kernel.machine.imports import ANNOTATIONS, Sites
+from verify.kernel.machine.objects import Objects, identity, is_plain
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
@@ -34,6 +38,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.tree import Tree
 
 MOST_CALLS = 12  # one within the other
@@ -106,7 +111,7 @@ class Calls(Objects):
             "functools.partial": self._partial,
             **{name: partial(self._getter, name) for name in _GETTERS},
             "sys.modules.get": self._sys_modules,
-            "sys.path.insert": self._sys_path,
+            "sys.path.insert": partial(self._sys_path, first=True),
             "sys.path.append": self._sys_path,
             "sys.path.extend": self._sys_path,
             "site.addsitedir": self._sys_path,
@@ -169,8 +174,8 @@ class Calls(Objects):
     def act(self, what: str, of: Key, given: list[Value], named: Named) -> Value:
         """Do what nobody can see into: an event."""
         arguments = told(given, named)
-        for value in (*given, *named.values()):
-            self.handed(value)
+        for value in (*given, *named.values()) if of != "builtins.print" else ():
+            self.handed(value)  # of what is printed, nobody gets more than its text
         self.event(what, of, arguments)
         return Unknown((what, of, arguments))
 
@@ -185,6 +190,11 @@ class Calls(Objects):
         if self.hooked(of):
             return self.act("call", key(of), given, named)
         made = Instance(self.make(), of, self.space())
+        missing = self.in_class(of, "_missing_")
+        if isinstance(missing, Product) and missing.wraps is not None:
+            missing = missing.wraps
+        if isinstance(missing, Function) and not only_makes_values(missing.node):
+            return self.act("call", key(of), given, named)
         if self.in_class(of, "__new__") is not None:
             self.act("new", key(of), given, named)
         start = self.in_class(of, "__init__")
@@ -207,7 +217,20 @@ class Calls(Objects):
                 self.put(made.attributes, name, Unknown(("field", made.made, name)))
         post = self.in_class(made.of, "__post_init__")
         if post is not None:
-            self.call(post, [made], {})
+            self.call(post, [made], self._only_for_start(post, made))
+
+    def _only_for_start(self, post: Value, made: Instance) -> Named:
+        """Give a dataclass's `__post_init__` what it asks for: fields that are only given to it."""
+        if not isinstance(post, Function):
+            return {}
+        spec = post.node.args
+        names = [arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)][1:]
+        return {
+            name: made.attributes.get(name)
+            or self.in_class(made.of, name)
+            or Unknown(("field", made.made, name))
+            for name in names
+        }
 
     def _fields(self, of: Class) -> list[str]:
         """List the annotated names of a class, those of its bases first."""
@@ -246,12 +269,22 @@ class Calls(Objects):
             if found is not None:
                 return found
         if maker in effects.WRAPPERS and function.wraps is not None:
+            if maker in effects.CACHES:
+                self._cached(function, given, named)
             return self.call(function.wraps, given, named)
+        if maker in effects.PURE:
+            self.operate(maker, *given)
         if maker == "collections.namedtuple" or maker in effects.PURE:
             return Product(
                 f"{maker}.()", (function.arguments, told(given, named)), self.make(), self.space()
             )
         return self.act("call", key(function), given, named)
+
+    def _cached(self, function: Product, given: list[Value], named: Named) -> None:
+        """Look for the arguments of a call in a cache, which somebody may count."""
+        self.hashed(*given, *named.values())
+        if not self.probing and self.tree.counts_calls:
+            self.event("call", key(function), told(given, named))
 
     def _getter(self, maker: str, given: list[Value], named: Named) -> Value | None:
         held = self.space({"(given)": self.collection("tuple", given)})
@@ -289,9 +322,25 @@ class Calls(Objects):
 
     def _wrapped(self, maker: str, inner: Value, arguments: Key) -> Value:
         if isinstance(inner, Class) and maker in effects.SAME_CLASS:
-            self.put(inner.attributes, "__dataclass__", Constant(f"{maker}{arguments!r}"))
+            told = f"{maker}{arguments!r}{self._special_fields(inner)!r}"
+            self.put(inner.attributes, "__dataclass__", Constant(told))
             return inner
         return Product(maker, (arguments, key(inner)), self.make(), self.space(), inner)
+
+    def _special_fields(self, of: Class) -> list[tuple[str, Key]]:
+        """Give what a dataclass finds, as it is made, by the names that make a field special."""
+        found: list[tuple[str, Key]] = []
+        for node in of.node.body:
+            note = node.annotation if isinstance(node, ast.AnnAssign) else None
+            text = note.value if isinstance(note, ast.Constant) else note and ast.unparse(note)
+            first, *rest = re.findall(r"[^\W\d]\w*", str(text).partition("[")[0]) or [""]
+            if (rest or [first])[-1] in _SPECIAL:
+                value = self.pick(of.scope.module.names.get(first, UNBOUND))
+                inner = key(value)
+                if isinstance(value, Outside):
+                    inner = ".".join((value.name, *rest))
+                found.append((ast.unparse(node)[:80], inner))
+        return found
 
     # --- the tree's own functions ---
 
@@ -304,7 +353,7 @@ class Calls(Objects):
             return Unknown(("call", function.name, told(given, named)))
         deep = len(self.stack) > most or sum(f is function for f in self.stack) > 2
         if asynchronous or deep:
-            return Unknown(("later", function.name, told(given, named)))
+            return self._unfollowed(function, given, named, called=not asynchronous)
         names = self.space(self.arguments(function, given, named))
         bound = binds(node)
         module = function.scope.module
@@ -324,6 +373,20 @@ class Calls(Objects):
             self.at.pop()
             self.yielded = outer
         return NONE if made is None else self.collection("list", made)
+
+    def _unfollowed(
+        self, function: Function, given: list[Value], named: Named, *, called: bool
+    ) -> Value:
+        """Give what a call gives that is not followed: what it does is read by itself.
+
+        But for a module that it is handed; and while modules are imported nothing but its being
+        called tells that it did something.
+        """
+        if called and not self.probing and not only_makes_values(function.node):
+            return self.act("call", function.name, given, named)
+        for value in (*given, *named.values()):
+            self.handed(value)
+        return Unknown(("later", function.name, told(given, named)))
 
     def _far(self, function: Function, given: list[Value]) -> bool:
         """Tell whether a function can neither reach a change nor is handed a module."""
@@ -361,10 +424,13 @@ class Calls(Objects):
 
     def collection(self, kind: str, items: Sequence[Value]) -> Collection:
         """Make a list, tuple or set."""
+        if kind in ("set", "frozenset"):
+            self.hashed(*items)
         return Collection(kind, self.make(), self.space({"items": tuple(items)}), {"items": ()})
 
     def mapping(self, keys: Sequence[Value], items: Sequence[Value]) -> Collection:
         """Make a dict."""
+        self.hashed(*keys)
         held, names = self.space({"items": tuple(items)}), self.space({"items": tuple(keys)})
         return Collection("dict", self.make(), held, names)
 
@@ -378,9 +444,22 @@ class Calls(Objects):
             more = tuple(Unknown(("key", at)) for at in range(len(known), len(items)))
             self.put(of.keys, "items", (*known, *more)[: len(items)])
 
+    def hashed(self, *values: Value) -> None:
+        """Look for values as keys, or among the items of a set: their own methods are called."""
+        for value in map(self.pick, values):
+            if not isinstance(value, Instance):
+                continue
+            for hook in ("__hash__", "__eq__"):
+                method = self.in_class(value.of, hook)
+                if isinstance(method, Function):
+                    more = [Unknown(("other", key(value)))] if hook == "__eq__" else []
+                    with suppress(Raised):
+                        self.call(method, [value, *more], {})
+
     def set_item(self, of: Collection, name: Value, value: Value) -> None:
         """Set an item of a dict or list."""
         if of.kind == "dict":
+            self.hashed(name)
             wanted = key(name)
             kept = [(k, v) for k, v in zip(of.names, of.items, strict=True) if key(k) != wanted]
             kept.append((name, value))
@@ -410,6 +489,14 @@ class Calls(Objects):
             return self._of_collection(owner, name[1:], given, named)
         if isinstance(owner, Product):
             return self._of_product(owner, name, given, named)
+        return self._of_unknown(owner, name, given, named)
+
+    def _of_unknown(self, owner: Value, name: str, given: list[Value], named: Named) -> Value:
+        """Call a method of what nobody knows: of a plain value it does nothing to others."""
+        plain = isinstance(owner, Unknown) and is_plain(owner.how)
+        if plain and name[1:] not in effects.CHANGING:
+            if not any(map(self.acts, (*given, *named.values()))):
+                return Unknown(("method", key(owner), name, told(given, named)))
         return self.act("method", (key(owner), name), given, named)
 
     def _of_product(self, owner: Product, name: str, given: list[Value], named: Named) -> Value:
@@ -461,16 +548,29 @@ class Calls(Objects):
                     if isinstance(one, Constant):
                         self.write(owner.module, str(one.value), value)
             elif given:
-                self.open("handed on", owner.module.name)
+                self._sets_any(owner.module)
             for one_name, value in named.items():
                 self.write(owner.module, one_name, value)
             return NONE
         self.open("lists", owner.module.name)
         return Unknown(("names", name, self._names_there(owner.module)))
 
+    def _sets_any(self, module: Module) -> None:
+        """Note that names of a module are set by what nobody can tell."""
+        self.open("handed on", module.name)
+        for name in module.names:
+            self.note_write(module, name)
+
     def _names_there(self, module: Module) -> Key:
-        """Give the names of a module that somebody lists; for a body that is read, it is open."""
-        return module.name if self.probing else tuple(sorted(module.names))
+        """Give the names of a module that somebody lists; for a body that is read, it is open.
+
+        They come in the order in which they were bound. Where the outside is bound does not count.
+        """
+        if self.probing:
+            return module.name
+        outer = (ModuleValue, Outside)
+        own = [n for n, v in module.names.items() if not isinstance(self.pick(v), outer)]
+        return (*own, *sorted(module.names.keys() - {*own}))
 
     def _of_constant(self, owner: Constant, name: str, given: list[Value], named: Named) -> Value:
         plain = [literal(self.pick(value)) for value in given]
@@ -503,6 +603,8 @@ class Calls(Objects):
         if name in effects.CHANGING and owner.kind != "tuple":
             return self._change(owner, name, given, named)
         self.observe_object(owner)
+        if owner.kind in ("dict", "set"):
+            self.hashed(*given[:1])
         if name == "get" and owner.kind == "dict" and given:
             found = self.item(owner, self.pick(given[0]))
             if found is None and not self.plain_keys(owner, self.pick(given[0])):
@@ -548,6 +650,10 @@ class Calls(Objects):
         result: Value = NONE
         items = owner.items
         first = self.pick(given[0]) if given else None
+        if owner.kind in ("dict", "set"):
+            self.hashed(*given[:1])
+        elif name in ("remove", "sort"):
+            self.operate(f".{name}", owner, *given)
         if owner.kind == "dict":
             result = self._change_dict(owner, name, given, named)
         elif name in ("append", "add", "appendleft") and first is not None:
@@ -594,6 +700,10 @@ class Calls(Objects):
     def call_outside(self, name: str, given: list[Value], named: Named) -> Value:
         """Call something outside, by the lists."""
         self.ask_call(name, given, named)
+        for value in map(self.pick, (*given, *named.values())):
+            if isinstance(value, Names) and name not in _NOT_LOOKING:
+                self.open("lists", value.module.name)
+        self._asks_modules(name, given)
         found = self._understood(name, given, named)
         if found is not None:
             return found
@@ -611,11 +721,23 @@ class Calls(Objects):
             self.sees["outside", source].add(self.site)
             self.frame.reads |= {source}
             return Unknown((name, told(given, named), version))
-        if self._listed(name) and not any(map(self.acts, values)):
+        if effects.is_mark(name) or (self._listed(name) and not any(map(self.acts, values))):
             for value in values:
                 self.observe_object(value)
             return self._product(name, given, named)
         return self.act("call", name, given, named)
+
+    def _asks_modules(self, name: str, given: list[Value]) -> None:
+        """Note what a call reads of modules that it is handed, or may set there."""
+        values = [*map(self.pick, given)]
+        if name in ("types.FunctionType", "types.LambdaType"):
+            for value in values[1:2]:
+                if isinstance(value, Names):
+                    self._sets_any(value.module)
+        elif name in effects.EVALUATING:
+            for value in values:
+                if isinstance(value, ModuleValue):
+                    self.open(ANNOTATIONS, value.module.name)
 
     def _understood(self, name: str, given: list[Value], named: Named) -> Value | None:
         """Do a call that the machine knows, if it is one."""
@@ -717,7 +839,7 @@ class Calls(Objects):
         if isinstance(name, Constant):
             found = self.attribute(owner, str(name.value), default)
             if default is not None:
-                self._told(owner, name, key(found))
+                self.has_name(owner, name, key(found))
             return found
         if isinstance(owner, ModuleValue):
             self.open(f"asks {pattern(name)}", owner.module.name)
@@ -736,13 +858,13 @@ class Calls(Objects):
                 found = UNBOUND
             if isinstance(found, Unknown):
                 return Unknown(("hasattr", key(owner), name.value))
-            self._told(owner, name, found is not UNBOUND)
+            self.has_name(owner, name, found is not UNBOUND)
             return Constant(found is not UNBOUND)
         if isinstance(owner, ModuleValue):
             self.open(f"asks {pattern(name)}", owner.module.name)
         return Unknown(("hasattr", key(owner), key(name)))
 
-    def _told(self, owner: Value, name: Constant, answer: Hashable) -> None:
+    def has_name(self, owner: Value, name: Constant, answer: Hashable) -> None:
         """Note what a body is told that asks whether a module has a name."""
         if self.probing and isinstance(owner, ModuleValue):
             self.event("asks", name.value, answer)
@@ -783,7 +905,9 @@ class Calls(Objects):
             hook = owner.module.names.get("__dir__")
             if hook is not None:
                 return self.call(hook, [], {})
-            return Unknown(("names", self._names_there(owner.module)))
+            return Unknown(
+                ("names", owner.module.name if self.probing else tuple(sorted(owner.module.names)))
+            )
         if not given and self.at[-1][0]:
             self.open("lists", self.here())
             return Unknown(("names here", self.here()))
@@ -818,7 +942,7 @@ class Calls(Objects):
                 self.block(body, names.module.scope)
                 return NONE
             for node in body:
-                for written in ast.walk(node):
+                for written in walk(node):
                     if isinstance(written, ast.Name) and isinstance(written.ctx, ast.Store):
                         self.write(names.module, written.id, Unknown(("exec", str(code.value))))
             self.event("exec", names.module.name, str(code.value))
@@ -835,7 +959,7 @@ class Calls(Objects):
             tree = ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 if isinstance(module, Module) and module.scope is not None:
                     try:
@@ -959,7 +1083,7 @@ class Calls(Objects):
         if isinstance(first, Constant) and isinstance(first.value, str):
             self.open("reloads", first.value)
 
-    def _sys_path(self, given: list[Value], named: Named) -> Value | None:
+    def _sys_path(self, given: list[Value], named: Named, *, first: bool = False) -> Value | None:
         """Search what is added; where that cannot be told, the top of the tree and `src`."""
         added = self.pick(given[-1]) if given else None
         parts = added.items if isinstance(added, Collection) else [added]
@@ -967,7 +1091,10 @@ class Calls(Objects):
             plain = isinstance(part, Constant) and isinstance(part.value, str)
             text = str(part.value).strip("./") if isinstance(part, Constant) and plain else ""
             wanted = [text] if plain else ["", "src"]
-            self.folders += [f for f in wanted if f in self.tree.folders and f not in self.folders]
+            there = [f for f in wanted if f in self.tree.folders]
+            if first and plain:
+                self.folders[:] = [*there, *(f for f in self.folders if f not in there)]
+            self.folders += [f for f in there if f not in self.folders]
         self.event("call", "sys.path", len(given))
         return NONE
 
@@ -988,11 +1115,28 @@ def _is_of(value: Value, kinds: Value) -> bool | None:
     kind = getattr(builtins, kinds.name.removeprefix("builtins."), None)
     if not isinstance(kind, type):
         return None
-    if isinstance(value, Constant):
-        return isinstance(value.value, kind)
-    if isinstance(value, Collection):
-        return issubclass(_KINDS[value.kind], kind) if value.kind in _KINDS else None
+    known = _type_of(value)
+    if known is not None:
+        return issubclass(known, kind)
     return False if isinstance(value, ModuleValue) and kind in _KINDS.values() else None
+
+
+_SPECIAL = ("ClassVar", "InitVar", "KW_ONLY")  # read by name off the module of a dataclass
+# Built-in functions that do not look at what a dictionary holds.
+_NOT_LOOKING = frozenset(
+    f"builtins.{name}" for name in ("id", "type", "isinstance", "callable", "getattr", "hasattr")
+)
+
+
+def _type_of(value: Value) -> type | None:
+    """Give the type of a value that is of one of Python's own."""
+    if isinstance(value, Constant):
+        return type(value.value)
+    if isinstance(value, Collection):
+        return _KINDS.get(value.kind)
+    if isinstance(value, Class):
+        return type  # or of one that is made from it
+    return FunctionType if isinstance(value, Function) else None
 
 
 def told(given: Sequence[Value], named: Named) -> Key:

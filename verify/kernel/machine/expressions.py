@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from verify.kernel import effects
-from verify.kernel.effects import PATCHING
+from verify.kernel.effects import PATCHING, STANDARD
 from verify.kernel.machine.calls import MOST_ITEMS, literal, pattern
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Patches
@@ -23,6 +23,7 @@ from verify.kernel.machine.values import (
     Function,
     Instance,
     Key,
+    Module,
     ModuleValue,
     Names,
     Outside,
@@ -32,6 +33,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
+from verify.kernel.nodes import children, walk
 
 MOST_TURNS_READ = 2  # of a loop, where a body is read
 MOST_TEXT = 1 << 16  # characters of a constant that is computed
@@ -72,9 +74,7 @@ class Expressions(Patches):
             found: Value = method(node, scope)
             return found
         parts = [
-            self.value(child, scope)
-            for child in ast.iter_child_nodes(node)
-            if isinstance(child, ast.expr)
+            self.value(child, scope) for child in children(node) if isinstance(child, ast.expr)
         ]
         return self.operate(type(node).__name__, *parts)
 
@@ -95,7 +95,7 @@ class Expressions(Patches):
             return not self.quiet(value.of)
         if isinstance(value, Collection):
             return any(isinstance(self.pick(v), Instance) and self.acts(v) for v in value.items)
-        return isinstance(value, Class) and self.hooked(value)
+        return isinstance(value, Class) and self.acts(value)
 
     def truth(self, value: Value) -> bool:
         """Tell whether a value counts as true."""
@@ -105,7 +105,10 @@ class Expressions(Patches):
         if isinstance(value, Collection):
             self.observe_object(value)
             return bool(value.items)
-        if isinstance(value, (Function, Class, ModuleValue, Bound)):
+        module = (
+            isinstance(value, Outside) and value.name in STANDARD and value.name in self.outside
+        )
+        if module or isinstance(value, (Function, Class, ModuleValue, Bound)):
             return True
         if isinstance(value, Instance):
             for hook in ("__bool__", "__len__"):
@@ -368,11 +371,25 @@ class Expressions(Patches):
             return literal(value)
         return literal(value)
 
+    def _among(self, one: Constant, op: ast.cmpop, module: Module, name: str) -> Value | None:
+        """Tell whether a module has a name, of somebody who asks for that one alone."""
+        there = self.named(module, name) is not UNBOUND
+        if there:
+            self.observe(module, name)
+        elif "*" in module.names or self.own_name(module, name) is not UNBOUND:
+            return None
+        if not self.probing:
+            return Constant(there == isinstance(op, ast.In))
+        self.has_name(ModuleValue(module), one, there)
+        return Unknown(("among", name, there, type(op).__name__))
+
     def _contained(self, one: Value, op: ast.cmpop, two: Value) -> Value | None:
         name = literal(one)
         if isinstance(two, Outside) and two.name == "sys.modules" and isinstance(name, str):
             if name in self.modules or name in self.tree.named:
                 return Constant((name in self.modules) == isinstance(op, ast.In))
+        if isinstance(two, Names) and isinstance(one, Constant) and isinstance(name, str):
+            return self._among(one, op, two.module, name)
         if not isinstance(two, Collection):
             return None
         held = two.names if two.kind == "dict" else two.items
@@ -425,6 +442,7 @@ class Expressions(Patches):
             return None
         self.observe_object(owner)
         if owner.kind == "dict":
+            self.hashed(name)
             found = self.item(owner, name)
             plain = isinstance(name, Constant) and all(isinstance(n, Constant) for n in owner.names)
             if found is None and plain and not self.probing:
@@ -474,7 +492,7 @@ class Expressions(Patches):
                     named[str(literal(one))] = two
             else:
                 named["**"] = self.operate("unpack", value)
-        if given:
+        if given or "target" in named:
             given = self.patch(self.pick(function), given, named)
         return self.call(function, given, named)
 
@@ -569,7 +587,7 @@ def names_what_it_sets(node: ast.AST) -> bool:
     """Tell whether a loop may set, patch or import something whose name it runs through."""
     return any(
         getattr(inner, "id", "") in _BY_NAME or getattr(inner, "attr", "") in _BY_NAME
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
 
 

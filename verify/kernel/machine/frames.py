@@ -18,14 +18,15 @@ from verify.kernel.machine.values import (
     Unknown,
     Value,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.tree import Tree
 from verify.kernel.words import words
 
-_SOURCES = words(
+SOURCES = words(
     """inspect.getsource inspect.getsourcefile inspect.getsourcelines inspect.getfile
     inspect.getabsfile inspect.getmodule inspect.findsource inspect.getmodulename"""
 )
-_FRAMES = words(
+FRAMES = words(
     """sys._getframe sys._getframemodulename inspect.stack inspect.currentframe
     traceback.extract_stack inspect.getouterframes"""
 )
@@ -61,9 +62,9 @@ class Frames(Imports):
 
     def ask_call(self, name: str, given: Sequence[Value], named: dict[str, Value]) -> None:
         """Note that something outside is called that looks where its argument or caller stands."""
-        if name in _SOURCES and given:
+        if name in SOURCES and given:
             self._ask_of(f"its source or file (`{name}`)", self.pick(given[0]))
-        elif name in _FRAMES:
+        elif name in FRAMES:
             for function in self.stack[:-1]:
                 self._ask_where(f"the frame of its caller (`{name}`)", function.name)
             self._ask_where(f"the frame of its caller (`{name}`)", self.site)
@@ -107,7 +108,7 @@ def _function_of(told: Hashable) -> Hashable:
 def asks(node: ast.AST) -> frozenset[str]:
     """Give the words of a body by which it may ask where something stands."""
     found = set()
-    for inner in ast.walk(node):
+    for inner in walk(node):
         for name in ("id", "attr", "arg", "value"):
             word = getattr(inner, name, None)
             if isinstance(word, str) and word in _ASKING:

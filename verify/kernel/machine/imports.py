@@ -27,10 +27,11 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
-from verify.kernel.source import OpaqueError
+from verify.kernel.source import OpaqueError, is_main_guard
 from verify.kernel.tree import Found, Tree
 
 Sites = Callable[[str, int], Hashable]
+ANNOTATIONS = "reads the annotations of a module"
 OWN = ("__spec__", "__loader__", "__cached__")  # each tells the name of its module
 
 
@@ -94,12 +95,12 @@ class Imports(Loads):
                 self.met(name)
                 return self.as_value(self.modules[name])
             folders = parent.module.folders
-        found = self.tree.find(last, folders)
+        found = self.tree.find(last, folders) if head else self.top(last)
         if not head:
             self.frame.tops[last] = found
         if found is None:
-            if head:
-                raise Raised("ModuleNotFoundError", name)
+            if isinstance(parent, ModuleValue):
+                return self._made(name, parent.module)
             return self.load_outside(name)
         unit = self.fitting(name)
         if unit is not None:
@@ -110,6 +111,15 @@ class Imports(Loads):
         if unit is None and isinstance(parent, ModuleValue) and now is not None:
             self.bind_submodule(parent.module, last, now)
         return self.as_value(now) if now is not None else UNBOUND
+
+    def _made(self, name: str, package: Module) -> Value:
+        """Import a module of the tree that is there once the project is built, if it is."""
+        last = name.rpartition(".")[2]
+        if not self.tree.made(last, package.folders):
+            raise Raised("ModuleNotFoundError", name)
+        if not self.ask(("has", name)):
+            raise Raised("ModuleNotFoundError", "", outside=name)
+        return Outside(name)
 
     def _load(self, name: str, found: Found, head: str) -> None:
         """Run a module for the first time in the state that it is loaded in."""
@@ -194,7 +204,7 @@ class Imports(Loads):
         self.put(self.ran, said, site)
         events = len(self.trace)
         try:
-            if module.kind == "script" and is_main(node):
+            if module.kind == "script" and is_main_guard(node):
                 main()
             else:
                 self.paths(once)
@@ -273,7 +283,9 @@ class Imports(Loads):
             if module.folders and self._is_submodule(module, name):
                 self.met(full)
             return value
-        if module.folders and self.tree.find(name, module.folders):
+        if module.folders and (
+            self.tree.find(name, module.folders) or self.tree.made(name, module.folders)
+        ):
             return self.load(full)
         if full in self.modules:
             self.stain()
@@ -471,14 +483,3 @@ class Imports(Loads):
 def home(module: Module, name: str) -> str:
     """Name a module's binding."""
     return f"{module.name}:{name}"
-
-
-def is_main(node: ast.stmt) -> bool:
-    """Tell whether a statement is what a script does when it is what starts."""
-    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
-        return False
-    sides = [node.test.left, *node.test.comparators]
-    names = [side.id for side in sides if isinstance(side, ast.Name)]
-    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
-    equal = [type(op) for op in node.test.ops] == [ast.Eq]
-    return equal and names == ["__name__"] and texts == ["__main__"]

@@ -10,11 +10,13 @@ entry that comes to it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+from verify.kernel.effects import STANDARD
 from verify.kernel.machine.state import MOST_STEPS, Raised, State, TooMuchError
 from verify.kernel.machine.units import LOAD, OUTSIDE, Death, Event, Frame, Loaded, Unit
 from verify.kernel.machine.values import (
+    NONE,
     UNBOUND,
     Choice,
     Function,
@@ -26,8 +28,9 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.tree import Tree
+from verify.kernel.tree import Found, Tree
 
+_UNWRITTEN: Key = key(NONE)
 MOST_UNITS = 16  # that one module is of: the states that it can be loaded in
 
 
@@ -65,7 +68,8 @@ class Loads(State):
         self._frame_of: dict[str, Frame] = {}
         self._started = 0
         self._endless: set[str] = set()
-        self._replacing: dict[tuple[int, tuple[str, ...]], bool] = {}
+        self._replacing: dict[tuple[int, frozenset[str]], bool] = {}
+        self._replacements: dict[Hashable, tuple[Mapping[str, Key], list[Value]]] = {}
         self._led: dict[tuple[int, tuple[str, ...]], bool] = {}
 
     # --- entries ---
@@ -121,7 +125,7 @@ class Loads(State):
         """Note that a change reaches what the module that is loading has not made."""
         if id(space) in self._common:
             if space is self.modules and name not in self.frame.names:
-                self.stain()
+                self._installed(name)
             if space is self.replaced:
                 self.frame.replaced.append(name)
             return
@@ -136,6 +140,19 @@ class Loads(State):
             self.stain()
         elif frame is not self.frame:
             self.frame.low = min(self.frame.low, frame.number)
+
+    def _installed(self, name: str) -> None:
+        """Note that a module puts another one into `sys.modules`, as if that loaded within it.
+
+        One that is there already, or that lies in a package of the tree, is not its own.
+        """
+        inside = "." in name and self.tree.find(name.partition(".")[0], self.folders) is not None
+        if inside or name in self._frame_of or self.modules.unit(name) is not None:
+            self.stain()
+            return
+        self._frame_of[name] = self.frame
+        self._loading |= self.bit(name)
+        self.frame.names.append(name)
 
     def bit(self, name: str) -> int:
         """Give the bit that stands for a module's name."""
@@ -167,8 +184,9 @@ class Loads(State):
             raise TooMuchError
         self.loaded += 1
         self._started += 1
-        frame = Frame(name, self._started, self._started, written=frozenset(self.versions))
-        frame.others = frozenset(self.replaced)
+        frame = Frame(name, self._started, self._started)
+        frame.written = {state: key(wrote) for state, wrote in self.versions.items()}
+        frame.began = self._replaced_now()
         outer = self._away(frame)
         self._sit(name, module, frame)
         failed = True
@@ -247,9 +265,7 @@ class Loads(State):
 
     def _may_stay(self, frame: Frame) -> bool:
         """Tell whether what was loaded is the same for whoever comes to it."""
-        if frame.mask & self.changed or frame.reads & frame.written:
-            return False
-        if not frame.others.isdisjoint(frame.attributes):
+        if frame.mask & self.changed:
             return False
         return all(len(self.index[name]) < MOST_UNITS for name in frame.names)
 
@@ -299,7 +315,8 @@ class Loads(State):
         unit.mask = frame.mask | 1 << unit.place
         unit.names = frame.over
         unit.reads, unit.tops = frame.reads, frame.tops
-        unit.attributes = frozenset(frame.attributes)
+        unit.given = {state: frame.written.get(state, _UNWRITTEN) for state in frame.reads}
+        unit.attributes, unit.began = frozenset(frame.attributes), frame.began
         kept = (name for name in frame.replaced if name in self.replaced)  # on some path
         unit.replaced = {name: self.replaced[name] for name in kept}
         frame.unit = unit
@@ -346,26 +363,57 @@ class Loads(State):
         return None
 
     def _fits(self, unit: Unit) -> bool:
-        if unit.mask & self.changed or unit.names & self._loading:
+        if unit.mask & self.changed or (unit.names & self._loading and self._overlaps(unit)):
             return False
-        if self.replaced and self._reads_replaced(unit):
+        if (self.replaced or unit.began) and self._reads_replaced(unit):
             return False
-        if unit.reads & self.versions.keys():
+        if any(self._wrote(state) != wrote for state, wrote in unit.given.items()):
             return False
         if unit.mask & self._several and not self._apart(unit.mask):
             return False
         where = unit.number, tuple(self.folders)
         if where not in self._led:
-            find = self.tree.find
-            led = (find(top, self.folders) == found for top, found in unit.tops.items())
+            led = (self.top(name) == found for name, found in unit.tops.items())
             self._led[where] = all(led)
         return self._led[where]
 
+    def _overlaps(self, unit: Unit) -> bool:
+        """Tell whether a module of a unit is there and of no unit, what was taken back left out."""
+        self._loading = 0
+        for name in self.modules.loading():
+            self._loading |= self.bit(name)
+        return bool(unit.names & self._loading)
+
+    def _wrote(self, state: str) -> Key:
+        """Give the writes to a state of the outside so far."""
+        wrote = self.versions.get(state)
+        return _UNWRITTEN if wrote is None else key(wrote)
+
+    def _replaced_now(self) -> Mapping[str, Key]:
+        """Give the attributes of the outside that were written so far, and with what."""
+        where = tuple((name, id(value)) for name, value in self.replaced.items())
+        if where not in self._replacements:
+            keys = {name: key(value) for name, value in self.replaced.items()}
+            self._replacements[where] = keys, [*self.replaced.values()]  # so that ids stay theirs
+        return self._replacements[where][0]
+
+    def top(self, name: str) -> Found | None:
+        """Look for a module that is imported by one name."""
+        found = self.tree.find(name, self.folders)
+        if found is not None and found.kind == "space" and name in STANDARD:
+            return None  # Python's own wins over a folder without `__init__`
+        return found
+
     def _reads_replaced(self, unit: Unit) -> bool:
-        """Tell whether a unit, or one below, reads what was written to the outside before."""
-        where = unit.place, tuple(self.replaced)
+        """Tell whether a unit, or one below, reads what was not written as when it began."""
+        now = self._replaced_now()
+        if now == unit.began:
+            return False
+        names = frozenset(
+            n for n in now.keys() | unit.began.keys() if now.get(n) != unit.began.get(n)
+        )
+        where = unit.place, names
         if where not in self._replacing:
-            names = self.replaced.keys()
             below = self.below(unit.mask)
             self._replacing[where] = any(not one.attributes.isdisjoint(names) for one in below)
         return self._replacing[where]

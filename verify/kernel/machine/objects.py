@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from verify.kernel import effects
 from verify.kernel.machine.frames import ASKED, Frames
-from verify.kernel.machine.imports import home
+from verify.kernel.machine.imports import ANNOTATIONS, home
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.units import FILL
 from verify.kernel.machine.values import (
@@ -28,6 +28,8 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
+from verify.kernel.nodes import walk
+from verify.kernel.source import last
 from verify.kernel.words import words
 
 MOST_BASES = 30  # of one class, one above the other
@@ -90,7 +92,7 @@ class Objects(Frames):
         if isinstance(value, Instance):
             return not self.quiet(value.of)
         if isinstance(value, Class):
-            return self.hooked(value)
+            return self.hooked(value) or self.in_class(value, "__subclasshook__") is not None
         if isinstance(value, Collection):
             inner = value.items[:200] if depth < 4 else ()
             return any(self.acts(item, depth + 1) for item in inner)
@@ -136,6 +138,8 @@ class Objects(Frames):
     def _special(self, module: Module, name: str) -> Value:
         if name == "__dict__":
             return Names(module)
+        if name == "__annotations__":  # they name what the module has
+            self.open(ANNOTATIONS, module.name)
         if name == "__setattr__":
             return Bound(ModuleValue(module), Outside(".__setattr__"))
         if name == "__name__":
@@ -167,7 +171,7 @@ class Objects(Frames):
             return Unknown(("attribute", key(owner), name))  # of its metaclass
         if default is not None:
             return default
-        if self.probing or any(name in assigned(one.node) for one in self.above(of)):
+        if self.probing or any({name, "*"} & assigned(one.node) for one in self.above(of)):
             return Unknown(("attribute", key(owner), name))
         raise Raised("AttributeError", name)
 
@@ -218,7 +222,7 @@ class Objects(Frames):
             return Bound(owner, Outside(f"{owner.maker}.{name}"))
         if isinstance(owner, (Collection, Constant)):
             return Bound(owner, Outside(f".{name}"))
-        if isinstance(owner, Names):
+        if isinstance(owner, Names) or (isinstance(owner, Unknown) and is_plain(owner.how)):
             return Bound(owner, Outside(f".{name}"))
         for option in owner.options if isinstance(owner, Unknown) else ():
             if isinstance(option, ModuleValue) and self.reads:
@@ -259,7 +263,7 @@ class Objects(Frames):
         """Note that an object changes, unless the same statement made it."""
         self.touch(owner)
         made = made_by(owner)
-        if made[0] == self.site:
+        if self.site in (made[0], made[0][1] if isinstance(made[0], tuple) else ""):
             return
         if isinstance(owner, Collection) and self._fills(made[0]):
             self.event(FILL, identity(owner), *how)
@@ -274,7 +278,10 @@ class Objects(Frames):
 
     def observe_object(self, value: Value) -> None:
         """Note that a statement reads what an object of another holds."""
-        if isinstance(value, (Collection, Instance, Product)) and made_by(value)[0] != self.site:
+        made = made_by(value)[0]
+        if isinstance(value, (Collection, Instance, Product)) and made != self.site:
+            if self._fills(made):
+                return  # what a module made itself just now: nobody else has come to it
             if not (isinstance(value, Collection) and value.kind == "tuple"):
                 self.sees[identity(value)].add(self.site)
 
@@ -285,6 +292,7 @@ class Objects(Frames):
             module = owner.module
             where = self.homes.get(home(module, name), ("written", name))
             self.remove(module.names, name)
+            self.note_write(module, name)
             self.event("delete", where)
             self.changes[where].add(self.site)
         else:
@@ -293,16 +301,28 @@ class Objects(Frames):
 
 @lru_cache(maxsize=1 << 12)
 def assigned(node: ast.ClassDef) -> frozenset[str]:
-    """Give the attributes that the code of a class sets on something, or declares."""
+    """Give the attributes that the code of a class sets on something, or declares.
+
+    `*` are those whose names are put together.
+    """
     found: set[str] = set()
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
             found.add(inner.attr)
         elif isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
             found.add(inner.target.id)
         elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             found.add(inner.value)  # `setattr`, `__slots__`
+        elif getattr(inner, "attr", "") == "__dict__" or _sets_any(inner):
+            found.add("*")
     return frozenset(found)
+
+
+def _sets_any(node: ast.AST) -> bool:
+    """Tell whether an expression is a call that sets an attribute whose name is put together."""
+    if not isinstance(node, ast.Call) or last(node.func) not in ("setattr", "__setattr__", "vars"):
+        return False
+    return not (len(node.args) > 1 and isinstance(node.args[-2], ast.Constant))
 
 
 # What Python's own operators give of plain values is plain.
@@ -324,7 +344,7 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
     if not isinstance(how, tuple) or not how or depth > _DEEPEST:
         return False
     head, inner = how[0], how[1:]
-    if head in _PLAIN_ITSELF:
+    if head in _PLAIN_ITSELF or (head == "outside" and inner[0] in effects.CONSTANTS):
         return True
     if head in _ONE_OF or (isinstance(head, str) and set(head.split(".")) <= _OPERATORS):
         return all(is_plain(part, depth + 1) for part in inner)
@@ -333,7 +353,9 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
     if head == "method" and len(inner) == 3:
         return is_plain(inner[0], depth + 1) and _all_plain(inner[2], depth)
     called = inner[0] if head == "product" else head
-    known = called in effects.PURE or str(called).removeprefix("builtins.") in effects.PLAIN
+    known = called in effects.PURE or called in effects.QUESTIONS or called in effects.READINGS
+    known = known or str(called).removeprefix("builtins.") in effects.PLAIN
+    inner = inner[:-1] if head in effects.READINGS else inner  # the last is what was written
     return known and all(_all_plain(part, depth) for part in inner if part is not called)
 
 

@@ -35,6 +35,7 @@ from verify.kernel.tree import Tree
 from verify.kernel.words import words
 
 OWN_WORDS = words("spec create spec_set autospec new_callable values clear")  # of `patch` itself
+_GIVEN = ("target", "attribute")  # of `patch` and its like, where they are not given by place
 Replaced = tuple[Module, str, Value]  # a module's name, and what it was
 
 
@@ -48,6 +49,8 @@ class Patches(Calls):
     def patch(self, function: Value, given: list[Value], named: Named) -> list[Value]:
         """Note what a call replaces, and give its arguments without the module that they name."""
         last = last_name(function)
+        if last in PATCHING and not given:
+            given = [named.pop(word) for word in _GIVEN if word in named]
         if last == "delitem" and len(given) > 1 and _is_loaded(self.pick(given[0])):
             self.unload(given[1:])
         if last not in PATCHING or not given or isinstance(function, (Function, Class, Instance)):
@@ -87,10 +90,10 @@ class Patches(Calls):
         owner, name = found
         if last == "dict":
             held = self._held(owner, name)
-            if held is None:
+            if held is None and not isinstance(owner, Class):
                 return given
-            self.patched[text] = "object", key(held)
-            return [held, *given[1:]]
+            self.patched[text] = "object", key(held) if held else (key(owner), name)
+            return [held or Constant(("patched", self.patched[text])), *given[1:]]
         if isinstance(owner, ModuleValue):
             self.note_write(owner.module, name)
             told: Hashable = "name", name, self._there(owner.module, name)
@@ -172,11 +175,27 @@ class Patches(Calls):
         if owner is None:
             return (Outside(".".join(parts)), last) if parts else None
         for part in rest:
-            held = self._held(owner, part)
+            held = self._held(owner, part) or self._class(owner, part)
             if held is None or held is UNBOUND:
                 return None
             owner = self.pick(held)
         return owner, last
+
+    def _class(self, owner: Value, name: str) -> Value | None:
+        """Give a class of a module that nobody has loaded, by how it is spelled."""
+        if not isinstance(owner, ModuleValue) or owner.module.names or not owner.module.path:
+            return None
+        try:
+            body = self.tree.source(owner.module.path).tree.body
+        except OpaqueError:
+            return None
+        found = [(at, node) for at, node in enumerate(body) if name in stored(node)]
+        at, node = found[0] if len(found) == 1 else (0, None)
+        if not isinstance(node, ast.ClassDef) or node.decorator_list:
+            return None
+        made = ("definition", self.sites(owner.module.path, at), name), 1
+        scope = Scope("class", {}, None, owner.module)
+        return Class(made, name, [], {}, False, node, scope)
 
 
 def _is_loaded(value: Value) -> bool:

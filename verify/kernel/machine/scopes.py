@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
+from verify.kernel.nodes import children, walk
 from verify.kernel.source import DEFINITIONS, IMPORTS
 
 INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -42,7 +43,7 @@ def binds(node: ast.AST) -> Binds:
         if isinstance(at, DEFINITIONS):
             todo += at.decorator_list
         elif not isinstance(at, INNER):
-            todo.extend(ast.iter_child_nodes(at))
+            todo.extend(children(at))
         else:
             todo += walrus(at)
     own = frozenset(found - outer - between)
@@ -53,7 +54,7 @@ def walrus(node: ast.AST) -> list[ast.AST]:
     """List the targets that a comprehension binds in the scope around it."""
     if isinstance(node, ast.Lambda):
         return []
-    return [inner.target for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
+    return [inner.target for inner in walk(node) if isinstance(inner, ast.NamedExpr)]
 
 
 def own_names(node: ast.AST) -> set[str]:

@@ -343,7 +343,9 @@ def _flat(answers: Answers, value: Value) -> list[tuple[Answers, Value]]:
 def _decide(options: list[tuple[Answers, Value]], symbols: list[Key]) -> Value:
     if len({key(value) for _, value in options}) <= 1 or not symbols:
         return options[0][1] if options else UNBOUND
-    symbol, rest = symbols[0], symbols[1:]
+    # What every path was asked comes first: else a path that has ended would leave its trace.
+    symbol = next((s for s in symbols if all(s in known for known, _ in options)), symbols[0])
+    rest = [other for other in symbols if other != symbol]
     yes = [o for o in options if o[0].get(symbol, True)]
     no = [o for o in options if not o[0].get(symbol, False)]
     if not yes or not no:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from verify.kernel import effects
 from verify.kernel.machine.calls import Returned
+from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.expressions import Expressions, builtin_error, names_what_it_sets
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.objects import identity
@@ -35,6 +36,7 @@ from verify.kernel.machine.values import (
     compact,
     key,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.source import imports_only
 from verify.kernel.tree import Tree
 
@@ -453,7 +455,7 @@ class Machine(Expressions):
 
     def _pattern(self, case: ast.match_case, subject: Value, scope: Scope) -> None:
         wholes = _wholes(case.pattern)
-        for part in ast.walk(case.pattern):
+        for part in walk(case.pattern):
             if isinstance(part, ast.MatchValue):
                 self.operate("match", self.pick(subject), self.value(part.value, scope))
             elif isinstance(part, ast.MatchClass):
@@ -573,9 +575,24 @@ class Machine(Expressions):
         if self.lists_subclasses and self._listed_below(made):
             self.sees["subclasses",].add(self.site)
             self.changes["subclasses",].add("whoever lists them")
+            self.event("class", made.name, "listed")  # in the order in which they are made
         for held in [*map(self.pick, made.attributes.values())]:
             if isinstance(held, Instance) and self.in_class(held.of, "__set_name__") is not None:
                 self.event("names", key(held), made.name)
+        if any(isinstance(b, Outside) and b.name in effects.ENUMS for b in self.outer_bases(made)):
+            self._make_members(made)
+
+    def _make_members(self, made: Class) -> None:
+        """Make the members of an enumeration, which its own methods may be called for."""
+        held = [v for name, v in made.attributes.items() if not name.startswith("_")]
+        members = [v for v in map(self.pick, held) if not isinstance(v, (Function, Class))]
+        self.hashed(*members)
+        for hook in ("__new__", "__init__", "_generate_next_value_") if members else ():
+            method = self.in_class(made, hook)
+            if isinstance(method, Product) and method.wraps is not None:
+                method = method.wraps
+            if isinstance(method, Function) and not only_makes_values(method.node, filling=True):
+                self.event("class", made.name, "members", key(method))
 
     def _listed_below(self, made: Class) -> bool:
         """Tell whether somebody lists the classes below one that a class is made from."""

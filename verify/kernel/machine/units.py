@@ -60,8 +60,10 @@ class Unit:
     mask: int = 0
     names: int = 0  # the modules of all of them
     reads: frozenset[str] = frozenset()  # state of the outside, which others may write
+    given: dict[str, Key] = field(default_factory=dict)  # the writes to it, as the unit began
     attributes: frozenset[str] = frozenset()  # of the outside, that it reads itself
     replaced: dict[str, Value] = field(default_factory=dict)  # those that it writes
+    began: Mapping[str, Key] = field(default_factory=dict)  # those that were written before it
     owners: dict[Made, Class] | None = None  # the classes that functions are methods of
 
 
@@ -78,10 +80,10 @@ class Frame:
     mask: int = 0
     over: int = 0  # names of modules below
     reads: frozenset[str] = frozenset()
-    written: frozenset[str] = frozenset()  # state of the outside that others had written before
+    written: dict[str, Key] = field(default_factory=dict)  # state of the outside, as it began
     attributes: set[str] = field(default_factory=set)  # of the outside, that it reads
     replaced: list[str] = field(default_factory=list)  # those that it writes
-    others: frozenset[str] = frozenset()  # those that others had written before
+    began: Mapping[str, Key] = field(default_factory=dict)  # those that were written before it
     into: Frame | None = None
     unit: Unit | None = None
 

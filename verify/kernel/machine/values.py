@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Hashable
 from collections.abc import Collection as Some
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 Key = Hashable
 Made = tuple[Hashable, int]  # the statement that makes an object, and the how-manyth it is
@@ -126,6 +127,9 @@ class Function(Value):
         if isinstance(self.node, ast.Lambda):  # nothing else compares what it was made with
             held = tuple((name, inner(value)) for name, value in self.defaults.items())
             return "function", self.name, held
+        if self.attributes:
+            held = tuple((name, inner(value)) for name, value in self.attributes.items())
+            return "function", self.name, (), held
         return "function", self.name
 
 
@@ -244,6 +248,7 @@ class Choice(Value):
         return "choice", self.symbol, inner(self.yes), inner(self.no)
 
 
+@lru_cache(maxsize=1 << 16)
 def compact(how: Key) -> Key:
     """Cut a key that has grown large down to its hash: it is only ever compared."""
     seen = 0

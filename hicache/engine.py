@@ -149,6 +149,8 @@ class _Request:
     def keep(self, tokens: Sequence[int]) -> None:
         """Leave the whole pages to the tree."""
         if self._cache is not None:
+            for load in self._match.loads():
+                load.join()  # all has arrived: it ends at once, and what it held may be evicted
             whole = self.filled - self.filled % self._allocator.page_size
             self._cache.insert(tokens[:whole], self._slots[:whole], self._extra_key)
             self._own = whole

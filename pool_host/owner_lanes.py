@@ -14,7 +14,6 @@ from pool_host.extents import PageExtents
 from pool_host.slot_allocator import (
     Runs,
     SlotAllocator,
-    count_runs,
     pages_of,
     runs_of_pages,
     slots_of_pages,
@@ -55,16 +54,24 @@ class LaneAllocator(SlotAllocator):
         for lane, count in zip(self._parts, wanted, strict=True):
             if count > lane.free_pages:
                 return None
-        taken: list[Runs] = [[] for _ in self._parts]
-        self._begun = tuple((lane, runs, 0) for lane, runs in zip(self._parts, taken, strict=True))
+        begun: list[tuple[PageExtents, Runs, int]] = [(lane, [], 0) for lane in self._parts]
+        self._begun = tuple(begun)
         parts: list[NDArray[np.int64]] = []
-        for owner, (lane, count) in enumerate(zip(self._parts, wanted, strict=True)):
-            if count:
-                runs = lane.take_into(taken[owner], count)
-                parts.append(pages_of(runs) * self.owners + owner)
-        pages = np.empty(owners.size, dtype=np.int64)
-        pages[owners.argsort(kind="stable")] = np.concatenate(parts)
-        return pages, sum(map(count_runs, taken))
+        count, step = 0, self.owners
+        for owner, (lane, taken, _) in enumerate(begun):
+            if not wanted[owner]:
+                continue
+            for start, length in lane.take_into(taken, wanted[owner]):
+                if isinstance(start, int):
+                    first = start * step + owner
+                    parts.append(np.arange(first, first + int(length) * step, step))
+                    count += 1
+                else:
+                    parts.append(pages_of([(start, length)]) * step + owner)
+                    count += start.size
+        found = np.empty(owners.size, dtype=np.int64)
+        found[owners.argsort(kind="stable")] = np.concatenate(parts)
+        return found, count
 
     def give_out_owned(self, owners: NDArray[np.int64]) -> torch.Tensor | None:
         """Give the slots of a page of each of `owners`, in that order; None if a lane is short.

@@ -38,6 +38,8 @@ _RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".y
 _WORDS = re.compile(rb"\w+")
 _NAMES_ALONE = re.compile(r"[\w.:=\s\[\],-]+")
 _CHECKERS = re.compile(r"mypy|ruff|pyright|coverage|isort|pylint|flake8|importlinter")
+_FORMAT = re.compile(r"\A(?:#.*\n|\s)*format\s*=\s*\d+\s*$", re.M)
+_PLAN = re.compile(r"^\[\[(?:source|move)\]\]\s*$", re.M)
 # What nobody looks a name up in: prose, notes of versions, drawings, what other tools have made.
 _PROSE = words(
     """md mdx rst txt adoc org tex html htm ipynb log diff patch po pot lock svg css bib"""
@@ -124,7 +126,7 @@ class _Texts:
         if ">>>" in text:
             collected = fnmatch(path.rpartition("/")[2], "test*.txt")
             self._examples(path, 1, text, BREAKS if collected or self._runs else OBSERVED)
-        section, prose = "", _is_prose(path)
+        section, prose = "", _is_prose(path) or _is_plan(path, text)
         if not prose:
             self._lines(path, text)
         for number, line in enumerate(text.split("\n"), 1):
@@ -266,6 +268,11 @@ class _Texts:
 
     def _say(self, kind: str, module: str, name: str, why: str, place: Place) -> None:
         self.both.found.say(kind, f"{module}.{name}", why, place)
+
+
+def _is_plan(path: str, text: str) -> bool:
+    """Tell whether a file is a plan of a move: it says where names lay, and nobody looks there."""
+    return path.endswith(".toml") and bool(_FORMAT.search(text)) and bool(_PLAN.search(text))
 
 
 def _is_prose(path: str) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -110,7 +111,8 @@ class HiCacheMooncake(HiCacheStorage):
                 raise NotKept(str(error), start) from error
             kept = next((at for at, code in enumerate(codes) if code), len(codes))
             if kept < len(codes):
-                self._drop(keys[batch][kept:])
+                taken = zip(keys[batch][kept:], codes[kept:], strict=True)
+                self._drop([key for key, code in taken if not code])
                 words = f"mooncake put: {len(codes) - kept} of {len(codes)} pages: {codes[kept]}"
                 raise NotKept(words, start + kept)
 
@@ -242,11 +244,14 @@ class HiCacheMooncake(HiCacheStorage):
         return codes
 
     def _drop(self, keys: Sequence[str]) -> None:
-        """Remove pages whose head the store has not taken; what cannot be removed stays."""
+        """Remove pages whose head the store has not taken; what cannot be removed in time stays."""
+        end = time.monotonic() + self.config.limit
         for key in keys:
-            name = self.name(key)
+            remove = functools.partial(self._store.remove, self.name(key), True)
             try:
-                self._call(self._writing, functools.partial(self._store.remove, name, True))
+                code: int = self._call(self._writing, remove, max(0.0, end - time.monotonic()))
+                if code and code != _NOT_FOUND:
+                    raise OSError(f"mooncake remove: {code}")
             except OSError as error:
                 logger.warning("pages without a head are left in the store", exc_info=error)
                 return

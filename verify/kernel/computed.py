@@ -12,7 +12,7 @@ from verify.kernel.flow import Flow, Within
 from verify.kernel.lookups import fits
 from verify.kernel.needs import every
 from verify.kernel.nodes import walk
-from verify.kernel.source import OpaqueError, last
+from verify.kernel.source import last
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
@@ -45,11 +45,8 @@ def replaced(both: Both) -> None:
     for path, data in sorted(both.target.files.items()) if left else ():
         if not path.endswith(".py") or b"sys.modules" not in data:
             continue
-        try:
-            tree = both.target.source(path).tree
-        except OpaqueError:
-            continue
-        for call in walk(tree):
+        source = both.target.readable(path)
+        for call in walk(source.tree) if source else ():
             if isinstance(call, ast.Call) and call.args and _is_loaded(call.args[0]):
                 for node in call.args[1:]:
                     names = node.keys if isinstance(node, ast.Dict) else [node]
@@ -66,11 +63,8 @@ def sought(both: Both) -> None:
     for path, data in sorted(both.target.files.items()) if apart else ():
         if not path.endswith(".py") or _SEEKING.search(data) is None:
             continue
-        try:
-            flow = Flow(both.target.source(path))
-        except OpaqueError:
-            continue
-        for call, within in flow.calls:
+        source = both.target.readable(path)
+        for call, within in Flow(source).calls if source else ():
             if last(call.func) in _FINDERS and call.args:
                 wanted = Pattern(both.target, path).of(call.args[0], within)
                 if wanted in apart:
@@ -94,9 +88,8 @@ def evaluated(both: Both, lost: Mapping[str, set[str]]) -> None:
         calls = b"eval(" in data or b"exec(" in data
         if not (path.endswith(".py") and calls and any(stem in data for stem in stems)):
             continue
-        try:
-            source = both.target.source(path)
-        except OpaqueError:
+        source = both.target.readable(path)
+        if source is None:
             continue
         known: dict[str, set[str]] = {}
         for row in every(both.target, source):
@@ -113,11 +106,8 @@ def evaluated(both: Both, lost: Mapping[str, set[str]]) -> None:
 
 
 def _file(both: Both, path: str, gone: set[str]) -> None:
-    try:
-        flow = Flow(both.base.source(path))
-    except OpaqueError:
-        return
-    for call, within in flow.calls:
+    source = both.base.readable(path)
+    for call, within in Flow(source).calls if source else ():
         if last(call.func) in _IMPORTING and call.args:
             wanted = Pattern(both.base, path).of(call.args[0], within)
             if not wanted.strip("*."):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from verify.kernel.nodes import walk
-from verify.kernel.source import OpaqueError, last
+from verify.kernel.source import last
 from verify.kernel.tree import Tree
 
 FILES = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt")
@@ -104,11 +104,8 @@ def _section(text: str, name: str) -> str:
 
 def _called(tree: Tree, path: str) -> Iterator[str]:
     """Give what `setup()` is told to need, where that stands in a list of texts."""
-    try:
-        parsed = tree.source(path).tree
-    except OpaqueError:
-        return
-    for node in walk(parsed):
+    source = tree.readable(path)
+    for node in walk(source.tree) if source else ():
         for word in node.keywords if isinstance(node, ast.Call) else ():
             if word.arg == "install_requires" and last(node.func) == "setup":  # type: ignore[attr-defined]
                 items = word.value.elts if isinstance(word.value, (ast.List, ast.Tuple)) else ()

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from verify.kernel.both import Both
-from verify.kernel.source import OpaqueError, is_python
+from verify.kernel.source import is_python
 from verify.kernel.tree import Tree, installed, needs_beside
 from verify.kernel.words import raw, words
 
@@ -97,10 +97,8 @@ def _acts_alone(tree: Tree, path: str) -> bool:
         return False
     if name in ("conftest.py", "conf.py", "setup.py") or name.startswith("test_"):
         return False
-    try:
-        body = tree.source(path).tree.body
-    except OpaqueError:
-        return False
+    source = tree.readable(path)
+    body = source.tree.body if source else []
     return any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in body)
 
 
@@ -147,10 +145,8 @@ def is_script(tree: Tree, path: str) -> bool:
     """Tell whether a file is run by itself."""
     if not path.endswith(".py") or path.endswith("__main__.py"):
         return True
-    try:
-        return tree.source(path).asks_main
-    except OpaqueError:
-        return "__main__" in tree.text(path)
+    source = tree.readable(path)
+    return source.asks_main if source else "__main__" in tree.text(path)
 
 
 def lone_scripts(tree: Tree) -> list[str]:
@@ -161,17 +157,9 @@ def lone_scripts(tree: Tree) -> list[str]:
         suffix = name.rpartition(".")[2].lower() if "." in name else ""
         if suffix in ("py", *_OTHERS) or b"\0" in data[:1000] or name.startswith("."):
             continue
-        if is_python(path, data) or (_IMPORT.search(tree.text(path)) and _parses(tree, path)):
+        if is_python(path, data) or (_IMPORT.search(tree.text(path)) and tree.readable(path)):
             found.append(path)
     return found
-
-
-def _parses(tree: Tree, path: str) -> bool:
-    try:
-        tree.source(path)
-    except OpaqueError:
-        return False
-    return True
 
 
 def name_of(tree: Tree, path: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from verify.kernel.both import Both
 from verify.kernel.effects import PATCHING, targeted
 from verify.kernel.nodes import walk
-from verify.kernel.source import DEFINITIONS, OpaqueError, last, stored
+from verify.kernel.source import DEFINITIONS, last, stored
 from verify.kernel.spelled import Spelled, chain
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, Place
@@ -35,11 +35,8 @@ def report(both: Both, apart: Mapping[Name, str], near: Collection[str]) -> None
 
 def _writes(tree: Tree, path: str, spelled: Spelled) -> Iterator[tuple[str, str, int]]:
     """List the names of modules that a file writes from elsewhere than their own top level."""
-    try:
-        parsed = tree.source(path).tree
-    except OpaqueError:
-        return
-    for node in walk(parsed):
+    source = tree.readable(path)
+    for node in walk(source.tree) if source else ():
         if isinstance(node, DEFINITIONS) and not isinstance(node, ast.ClassDef):
             yield from _globals(tree, path, node)
         elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):

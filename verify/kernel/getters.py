@@ -11,7 +11,7 @@ from verify.kernel.both import Both
 from verify.kernel.flow import Flow, Within
 from verify.kernel.held import Held
 from verify.kernel.nodes import children
-from verify.kernel.source import OpaqueError, last
+from verify.kernel.source import last
 from verify.kernel.spelled import Parts, chain
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import words
@@ -65,9 +65,8 @@ class Getters:
                 self.both.found.say(OPEN, f"{module}.{name}", why, Place(path, line))
 
     def _reads(self, path: str, wanted: set[str]) -> Iterator[tuple[str, int]]:
-        try:
-            source = self._tree.source(path)
-        except OpaqueError:
+        source = self._tree.readable(path)
+        if source is None:
             return
         scopes: dict[ast.AST | None, Within] = {w.of: w for w in Flow(source).scopes}
         todo: list[tuple[ast.AST, _Inside]] = [(source.tree, _Inside())]

@@ -19,7 +19,7 @@ from verify.kernel.flow import Flow
 from verify.kernel.lookups import fits
 from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At
-from verify.kernel.source import DEFINITIONS, OpaqueError, Source, last
+from verify.kernel.source import DEFINITIONS, Source, last
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
@@ -133,11 +133,8 @@ class Heard:
                 self._warned(f"{found[1].decode()}$", Place(path, line))
 
     def _filters(self, path: str) -> Iterator[tuple[str, int]]:
-        try:
-            source = self.both.target.source(path)
-        except OpaqueError:
-            return
-        for call in walk(source.tree):
+        source = self.both.target.readable(path)
+        for call in walk(source.tree) if source else ():
             if isinstance(call, ast.Call) and last(call.func) in _FILTERS:
                 given = [word.value for word in call.keywords if word.arg == "module"]
                 for node in [*given, *call.args[3:4]]:
@@ -154,9 +151,8 @@ class Heard:
 
 def named(tree: Tree, path: str) -> Iterator[tuple[str, int]]:
     """List the texts of a file that may name a logger, `*` for what is put together."""
-    try:
-        source = tree.source(path)
-    except OpaqueError:
+    source = tree.readable(path)
+    if source is None:
         return
     flow, pattern = Flow(source), Pattern(tree, path)
     for call, within in flow.calls:

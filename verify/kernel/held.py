@@ -13,7 +13,7 @@ from verify.kernel.effects import PATCHING
 from verify.kernel.flow import Within
 from verify.kernel.needs import every, file_of
 from verify.kernel.nodes import children
-from verify.kernel.source import IMPORTS, OpaqueError, last
+from verify.kernel.source import IMPORTS, last
 from verify.kernel.spelled import Parts, Spelled, chain
 from verify.kernel.tree import Tree
 from verify.kernel.words import words
@@ -91,11 +91,8 @@ class Held:
         return self._inner[path]
 
     def _values(self, path: str) -> Iterator[str]:
-        try:
-            tree = self.tree.source(path).tree
-        except OpaqueError:
-            return
-        todo: list[ast.AST] = [tree]
+        source = self.tree.readable(path)
+        todo: list[ast.AST] = [source.tree] if source else []
         while todo:
             node = todo.pop()
             if isinstance(node, IMPORTS):

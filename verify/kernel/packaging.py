@@ -14,7 +14,7 @@ from fnmatch import fnmatch
 from verify.kernel.both import Both
 from verify.kernel.flow import Flow
 from verify.kernel.nodes import walk
-from verify.kernel.source import OpaqueError, last
+from verify.kernel.source import last
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, OPEN, Place
 from verify.kernel.words import raw
@@ -80,9 +80,8 @@ def _discovered(both: Both) -> Iterator[tuple[str, int, Takes]]:
 
 
 def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
-    try:
-        source = tree.source("setup.py")
-    except OpaqueError:
+    source = tree.readable("setup.py")
+    if source is None:
         return
     body, flow = source.tree, Flow(source)
     for node in walk(body):
@@ -259,11 +258,8 @@ def _handed(both: Both, origins: Mapping[str, set[str]]) -> None:
     for where, data in sorted(both.target.files.items()) if names else ():
         if not where.endswith(".py") or not any(name in data for name in names):
             continue
-        try:
-            tree = both.target.source(where).tree
-        except OpaqueError:
-            continue
-        every = [*walk(tree)]
+        source = both.target.readable(where)
+        every = walk(source.tree) if source else ()
         compared = {c for node in every if isinstance(node, ast.Compare) for c in node.comparators}
         for node in every:
             if isinstance(node, (ast.List, ast.Tuple)) and node not in compared:

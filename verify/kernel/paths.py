@@ -13,7 +13,7 @@ from verify.kernel.flow import Flow, Part
 from verify.kernel.needs import every
 from verify.kernel.renames import Renames
 from verify.kernel.settings import is_settings
-from verify.kernel.source import OpaqueError, last
+from verify.kernel.source import last
 from verify.kernel.verdict import ASSUMED, BREAKS, OPEN, Place
 from verify.kernel.words import raw, words
 
@@ -197,10 +197,8 @@ def _reader(flow: Flow, name: str) -> bool:
 
 
 def _flow(both: Both, path: str) -> Flow | None:
-    try:
-        return Flow(both.base.source(path))
-    except OpaqueError:
-        return None
+    source = both.base.readable(path)
+    return Flow(source) if source else None
 
 
 class _Listed:

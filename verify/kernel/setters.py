@@ -11,7 +11,7 @@ from verify.kernel.effects import NAMES_OF_BUILTINS
 from verify.kernel.held import Held
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.nodes import walk
-from verify.kernel.source import DEFINITIONS, OpaqueError
+from verify.kernel.source import DEFINITIONS
 from verify.kernel.verdict import OPEN, Place
 
 Set = tuple[str, int, bool]  # a name, a line, and whether any module may be meant
@@ -54,11 +54,8 @@ class Setters:
 
     def _written(self, path: str) -> Iterator[Set]:
         """List the names that functions set on what they are given; an empty one is any name."""
-        try:
-            tree = self.both.target.source(path).tree
-        except OpaqueError:
-            return
-        for function, own in _functions(tree):
+        source = self.both.target.readable(path)
+        for function, own in _functions(source.tree) if source else ():
             known = _Known(binds(function).locals, own)
             for node in walk(function):
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, _STORES):

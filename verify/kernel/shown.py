@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 
 from verify.kernel.both import Both
 from verify.kernel.nodes import walk
-from verify.kernel.source import DEFINITIONS, OpaqueError, last, stored
+from verify.kernel.source import DEFINITIONS, last, stored
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
 
@@ -50,11 +50,9 @@ class _Shown:
             asks = path in self.near and b"__" in data
             if not path.endswith(".py") or not (named or asks):
                 continue
-            try:
-                tree = self.both.target.source(path).tree
-            except OpaqueError:
-                continue
-            for why, node in self._found(tree, near=path in self.near):
+            source = self.both.target.readable(path)
+            found = self._found(source.tree, near=path in self.near) if source else ()
+            for why, node in found:
                 self.both.found.say(OPEN, path, why, Place(path, getattr(node, "lineno", 1)))
 
     def _found(self, tree: ast.AST, *, near: bool) -> Iterator[tuple[str, ast.AST]]:

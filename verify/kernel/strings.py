@@ -19,7 +19,7 @@ from verify.kernel.flow import Flow
 from verify.kernel.needs import every
 from verify.kernel.nodes import walk
 from verify.kernel.settings import is_settings
-from verify.kernel.source import OpaqueError, Source, last, stored
+from verify.kernel.source import Source, last, stored
 from verify.kernel.tables import Tables
 from verify.kernel.tree import Tree, dotted, search_path
 from verify.kernel.verdict import BREAKS, OBSERVED, OPEN, Place
@@ -167,9 +167,8 @@ class _Texts:
                 self._say(BREAKS, module, name, why, Place(path, 1))
 
     def _python(self, path: str) -> None:
-        try:
-            source = self.both.target.source(path)
-        except OpaqueError:
+        source = self.both.target.readable(path)
+        if source is None:
             return
         stub = path.endswith(".pyi")
         if stub and b"attach_stub" not in self.both.target.files.get(path[:-1], b""):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from verify.kernel.flow import Flow, Part, Within
 from verify.kernel.needs import every
-from verify.kernel.source import OpaqueError, last
+from verify.kernel.source import last
 from verify.kernel.tree import Tree
 
 ANY = "*"  # nobody can tell whose
@@ -41,10 +41,8 @@ def _in_file(tree: Tree, path: str) -> Iterator[str]:
 
 
 def _flow(tree: Tree, path: str) -> Flow | None:
-    try:
-        return Flow(tree.source(path))
-    except OpaqueError:
-        return None
+    source = tree.readable(path)
+    return Flow(source) if source else None
 
 
 def _whose(flow: Flow, part: Part) -> Iterator[tuple[str, str | None]]:

@@ -28,7 +28,7 @@ from verify.kernel.machine.values import (
 from verify.kernel.nodes import walk
 from verify.kernel.runs import Runs
 from verify.kernel.settings import FILES, Discovery, collection, discovery
-from verify.kernel.source import OpaqueError, stored
+from verify.kernel.source import stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, OPEN, Place
 from verify.kernel.words import words
@@ -129,11 +129,8 @@ def _suites(both: Both) -> None:
     for path, data in sorted(both.target.files.items()) if left else ():
         if not path.endswith(".py") or b"loadTestsFromName" not in data:
             continue
-        try:
-            tree = both.target.source(path).tree
-        except OpaqueError:
-            continue
-        for node in walk(tree):
+        source = both.target.readable(path)
+        for node in walk(source.tree) if source else ():
             if isinstance(node, ast.Constant) and node.value in left:
                 why = "a suite asks for all tests of this module by its name, and some left"
                 both.found.say(OPEN, str(node.value), why, Place(path, node.lineno))

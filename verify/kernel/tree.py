@@ -113,6 +113,13 @@ class Tree:
         """Parse a file. Raises `OpaqueError`."""
         return self._parsed.read(path, self.files[path])
 
+    def readable(self, path: str) -> Source | None:
+        """Parse a file, or give nothing of one that Python, as it runs here, cannot read."""
+        try:
+            return self.source(path)
+        except OpaqueError:
+            return None
+
     def text(self, path: str) -> str:
         """Give a file as text, whatever its bytes."""
         return self.files[path].decode("utf-8", "replace")

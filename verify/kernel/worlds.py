@@ -22,7 +22,7 @@ from verify.kernel.machine.units import Death
 from verify.kernel.needs import rows
 from verify.kernel.nodes import walk
 from verify.kernel.runs import Run
-from verify.kernel.source import TRIES, OpaqueError, last
+from verify.kernel.source import TRIES, last
 from verify.kernel.traces import covers
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import ASSUMED, BREAKS, Place
@@ -146,11 +146,10 @@ class Worlds:
 
 def _asks(tree: Tree, path: str, package: str) -> bool:
     """Tell whether a file asks whether a package is there: in a `try`, or by its name."""
-    try:
-        parsed = tree.source(path).tree
-    except OpaqueError:
+    source = tree.readable(path)
+    if source is None:
         return True
-    for node in walk(parsed):
+    for node in walk(source.tree):
         if isinstance(node, TRIES) and package in _imported(node.body):  # type: ignore[attr-defined]
             return True
         if isinstance(node, ast.Call) and last(node.func) in _ASKING:

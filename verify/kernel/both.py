@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import takewhile
 
 from verify.kernel.pairing import At, Pairing, pair
+from verify.kernel.renames import Renames
 from verify.kernel.source import Source, Statement
 from verify.kernel.tree import Parsed, Tree
 from verify.kernel.verdict import BASE, TARGET, Findings, Place
@@ -37,6 +39,11 @@ class Both:
         two.before = one
         two.called = {new: one.name(old) for old, new in moved.items()}
         return cls(one, two, apart, pairing, moved)
+
+    @cached_property
+    def renames(self) -> Renames:
+        """Give the new names of what moved."""
+        return Renames(self.base, self.target, self.pairing.moved(), self.relocated)
 
     def sites(self, tree: Tree) -> Sites:
         """Give the names of a tree's statements: those of the base."""

@@ -11,7 +11,6 @@ from itertools import takewhile
 from verify.kernel.both import Both
 from verify.kernel.needs import used
 from verify.kernel.nodes import walk
-from verify.kernel.renames import Renames
 from verify.kernel.source import Comment, Source, Statement, imports_only, stored
 from verify.kernel.spelled import Spelled
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
@@ -29,7 +28,7 @@ class Comments:
         self.ours = {source.path: source for source in both.sources(both.base)}
         self.theirs = {source.path: source for source in both.sources(both.target)}
         self._spelled = Spelled(both)
-        self._renames = Renames(both)
+        self._renames = both.renames
         # New files of the move: those that received something, and packages.
         self.received = {target[0] for target in both.pairing.base_of}
         self.received |= {path for path in self.theirs if path.endswith("/__init__.py")}

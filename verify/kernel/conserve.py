@@ -10,7 +10,6 @@ from verify.kernel.both import Both
 from verify.kernel.entries import became
 from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
-from verify.kernel.renames import Renames
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, EXPLAINED, OBSERVED, TEXT, Moved
@@ -71,11 +70,10 @@ def _docstrings(both: Both) -> None:
 
     It may get one or lose it, as any file may that is new or gone.
     """
-    renames = Renames(both) if both.relocated else None
     for old, new in both.relocated.items():
         sides = (both.base, old), (both.target, new)
         ours, theirs = (ast.get_docstring(t.source(p).tree, clean=False) for t, p in sides)
-        if ours is None or theirs is None or renames is None or renames.follow(ours, theirs):
+        if ours is None or theirs is None or both.renames.follow(ours, theirs):
             continue
         why = "this module moved whole, and its docstring is another"
         both.found.say(TEXT, both.name(new), why, *(both.span(t, (p, 0)) for t, p in sides))

@@ -20,7 +20,6 @@ from verify.kernel.machine.values import Made
 from verify.kernel.needs import file_of, rows
 from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At, Edit
-from verify.kernel.renames import Renames
 from verify.kernel.source import DEFINITIONS, is_docstring, stored
 from verify.kernel.spelled import Parts, Spelled, chain
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT
@@ -29,10 +28,9 @@ from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT
 class Edits:
     """The edits, and what the runs say of them."""
 
-    def __init__(self, both: Both, renames: Renames) -> None:
+    def __init__(self, both: Both) -> None:
         self.both = both
         self.spelled = Spelled(both)
-        self.renames = renames
         self._same: dict[Hashable, set[tuple[Parts, Parts]]] = defaultdict(set)
         self._ran: dict[str, set[str]] = {}
         self._patched: dict[str, dict[str, Hashable]] = {}
@@ -96,9 +94,9 @@ class Edits:
         if _patches(node, two):
             return self._follows(before, after)
         if self._sets_up(edit.target[0], node):
-            return self.renames.follow(before, after)
+            return self.both.renames.follow(before, after)
         if _describes(node, two) or (is_docstring(node) and self._unread(edit.target)):
-            return self.renames.follow_partly(before, after)
+            return self.both.renames.follow_partly(before, after)
         path, now = edit.base[0], edit.target[0]
         is_type = two in types or self._cast(now, node, two)
         return is_type and self.spelled.same_texts(path, before, now, after)

@@ -11,7 +11,6 @@ from verify.kernel.both import Both
 from verify.kernel.effects import STANDARD
 from verify.kernel.entries import became, is_script
 from verify.kernel.pairing import At
-from verify.kernel.renames import Renames
 from verify.kernel.settings import is_settings
 from verify.kernel.source import stored
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Place
@@ -121,10 +120,9 @@ def _settings(both: Both, path: str) -> None:
     if both.base.files[path] == both.target.files[path]:
         return
     one, two = both.base.text(path).split("\n"), both.target.text(path).split("\n")
-    renames = Renames(both)
     if len(one) == len(two):  # what names a module that moved whole follows it
         pairs = zip(one, two, strict=True)
-        kept = [(a, b) for a, b in pairs if a == b or not renames.relocated(a, b)]
+        kept = [(a, b) for a, b in pairs if a == b or not both.renames.relocated(a, b)]
         one, two = [a for a, _ in kept], [b for _, b in kept]
     if len(one) != len(two) or any(_bare(a) != _bare(b) for a, b in zip(one, two, strict=True)):
         both.found.say(TEXT, path, "settings that tools read changed", Place(path, 1))

@@ -37,7 +37,6 @@ from verify.kernel.near import near
 from verify.kernel.needs import rows
 from verify.kernel.nodes import walk
 from verify.kernel.observed import Observed
-from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, Run, Runs
 from verify.kernel.source import is_main_guard
 from verify.kernel.standing import Standing
@@ -69,13 +68,12 @@ class Judge:
     def __init__(self, both: Both) -> None:
         self.both = both
         self.runs = Runs(both)
-        renames = Renames(both)
-        self.gains = Gains(renames)
+        self.gains = Gains(both.renames)
         self.writes = Writes(both)
         self.lookups = Lookups(both, self.gains)
         self.copies = Copies(both)
         self.observed = Observed(both)
-        self.edits = Edits(both, renames)
+        self.edits = Edits(both)
         self.standing = Standing(both)
         self.worlds = Worlds(both)
         self._probes: set[tuple[Made, int]] = set()

@@ -11,7 +11,6 @@ from fnmatch import fnmatch
 from verify.kernel.both import Both
 from verify.kernel.flow import Flow, Part
 from verify.kernel.needs import every
-from verify.kernel.renames import Renames
 from verify.kernel.settings import is_settings
 from verify.kernel.source import last
 from verify.kernel.verdict import ASSUMED, BREAKS, OPEN, Place
@@ -89,9 +88,8 @@ def _following(both: Both, path: str) -> set[int]:
     ours, theirs = both.base.text(path).split("\n"), both.target.text(path).split("\n")
     if ours == theirs or len(ours) != len(theirs):
         return set()
-    renames = Renames(both)
     pairs = enumerate(zip(ours, theirs, strict=True), 1)
-    return {at for at, (one, two) in pairs if one != two and renames.relocated(one, two)}
+    return {at for at, (one, two) in pairs if one != two and both.renames.relocated(one, two)}
 
 
 def _meant(said: str, wanted: _Wanted, path: str, around: set[str]) -> Iterator[str]:

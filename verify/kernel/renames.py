@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from verify.kernel.both import Both
+from verify.kernel.pairing import At
 from verify.kernel.source import stored
+from verify.kernel.tree import Tree
 
 _NAMED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)(\s*[:.]\s*)([A-Za-z_]\w*)")
 
@@ -14,16 +15,18 @@ _NAMED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)(\s*[:.]\s*)([A-Za-z_]\w*)")
 class Renames:
     """The new names of what moved, and texts that differ by these alone."""
 
-    def __init__(self, both: Both) -> None:
+    def __init__(
+        self, base: Tree, target: Tree, moved: Iterable[tuple[At, At]], whole: Mapping[str, str]
+    ) -> None:
         self._homes: dict[tuple[str, str], str] = {}
-        for base, target in both.pairing.moved():
-            old, new = both.base.name(base[0]), both.target.name(target[0])
-            for name in stored(both.statement(both.base, base).node):
+        for was, now in moved:
+            old, new = base.name(was[0]), target.name(now[0])
+            for name in stored(base.source(was[0]).statements[was[1]].node):
                 self._homes[old, name] = new
         # Modules that moved whole, by their paths and their names.
-        self._whole = dict(both.relocated)
-        for one, two in both.relocated.items():
-            self._whole[both.base.name(one)] = both.target.name(two)
+        self._whole = dict(whole)
+        for one, two in whole.items():
+            self._whole[base.name(one)] = target.name(two)
         names = sorted(map(re.escape, self._whole), key=len, reverse=True)
         modules = r"(?<![\w./-])(?:" + "|".join(names) + r")(?![\w/-])"
         self._modules = re.compile(modules) if names else None

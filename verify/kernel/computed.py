@@ -19,7 +19,7 @@ from verify.kernel.words import raw, words
 
 _IMPORTING = words("import_module __import__ find_spec locate resolve_name import_string")
 _FINDERS = words("find_spec find_loader find_module get_loader")
-_SEEKING = re.compile(rb"\b(?:find_spec|find_loader|find_module|get_loader)\b")
+_SEEKING = re.compile(raw(rf"\b(?:{'|'.join(sorted(_FINDERS))})\b"))
 MOST_DEPTH = 8  # of a text that is put together
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from functools import cached_property
 
 from verify.kernel import effects
 from verify.kernel.both import Both
@@ -39,8 +41,6 @@ class Copies:
     def __init__(self, both: Both) -> None:
         self.both = both
         self._by_path: dict[str, list[At]] = {}
-        self._compared: set[str] | None = None
-        self._keys: set[str] | None = None
         self._seen: set[int] = set()
         for at in sorted(both.pairing.copies):
             self._by_path.setdefault(at[0], []).append(at)
@@ -62,47 +62,36 @@ class Copies:
                     for at in self._by_path.get(module.path, ()):
                         self._copy(run.machine, module, at)
 
+    def _nodes(self) -> Iterator[ast.AST]:
+        """List what stands in the changed files of both sides."""
+        for tree in (self.both.base, self.both.target):
+            for source in self.both.sources(tree):
+                yield from walk(source.tree)
+
+    @cached_property
     def _identities(self) -> set[str]:
-        """Give the names that the changed files compare by `is`."""
-        if self._compared is None:
-            self._compared = {
-                part.attr if isinstance(part, ast.Attribute) else part.id
-                for tree in (self.both.base, self.both.target)
-                for source in self.both.sources(tree)
-                for node in walk(source.tree)
-                if isinstance(node, ast.Compare)
-                and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
-                and not any(
-                    isinstance(part, ast.Constant) for part in (node.left, *node.comparators)
-                )
-                for part in (node.left, *node.comparators)
-                if isinstance(part, (ast.Name, ast.Attribute))
-            } | self._by_id()
-        return self._compared
+        """Give the names that the changed files compare by `is`, or ask for the `id` of."""
+        found: set[str] = set()
+        for node in self._nodes():
+            if isinstance(node, ast.Compare):
+                parts = [node.left, *node.comparators]
+                same = any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+                if same and not any(isinstance(part, ast.Constant) for part in parts):
+                    found |= {last(part) for part in parts} - {""}
+            elif isinstance(node, ast.Call) and last(node.func) == "id" and node.args:
+                found.add(last(node.args[0]))
+        return found
 
-    def _by_id(self) -> set[str]:
-        """Give the names that the changed files ask for the `id` of."""
-        return {
-            last(node.args[0])
-            for tree in (self.both.base, self.both.target)
-            for source in self.both.sources(tree)
-            for node in walk(source.tree if "id(" in source.text else ast.Module([], []))
-            if isinstance(node, ast.Call) and last(node.func) == "id" and node.args
-        }
-
+    @cached_property
     def _values(self) -> set[str]:
         """Give the names that the changed files compare, or have as keys."""
-        if self._keys is None:
-            self._keys = {
-                part.attr if isinstance(part, ast.Attribute) else part.id
-                for tree in (self.both.base, self.both.target)
-                for source in self.both.sources(tree)
-                for node in walk(source.tree)
-                for value in _looked_up(node)
-                for part in walk(value)
-                if isinstance(part, (ast.Name, ast.Attribute))
-            }
-        return self._keys
+        return {
+            last(part)
+            for node in self._nodes()
+            for value in _looked_up(node)
+            for part in walk(value)
+            if isinstance(part, (ast.Name, ast.Attribute))
+        }
 
     def _named(self, at: At, name: str) -> str:
         """Spell a copy as somebody imports it."""
@@ -119,12 +108,12 @@ class Copies:
             )
         for name in stored(node):
             value = module.names.get(name)
-            if name in self._identities():
+            if name in self._identities:
                 why = "code asks by `is` whether a value is this one, and now there are two"
                 self.both.found.say(BREAKS, self._named(at, name), why, place)
             parts = [part for part in leaves(value) if part is not UNBOUND] if value else []
             if any(isinstance(part, Product) and part.maker in _ALONE for part in parts):
-                if name in self._values():
+                if name in self._values:
                     why = "code compares it, or looks it up, and now there are two"
                     self.both.found.say(BREAKS, self._named(at, name), why, place)
             if not all(map(constant, parts)):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from verify.kernel.machine import Machine
-from verify.kernel.machine.frames import FRAMES, SOURCES, asks
+from verify.kernel.machine.frames import FRAMES, asks
 from verify.kernel.machine.scopes import parameters
 from verify.kernel.machine.values import (
     MOST_PARTS,
@@ -45,8 +45,7 @@ _COMPUTED = ("builtins.property", "functools.cached_property")
 _GIVING = words("""import_module __import__ globals exec eval reload resolve_name import_string""")
 # The same, as they are called in the standard library, with those that ask a module where it
 # stands; and modules that hold them, as values.
-_GIVERS = SOURCES | FRAMES
-_GIVERS |= words(
+_GIVERS = FRAMES | words(
     """sys.modules pydoc.locate typing.get_type_hints sys importlib builtins inspect pydoc
     pkgutil"""
 )

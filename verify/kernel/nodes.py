@@ -45,10 +45,6 @@ def walk(node: ast.AST) -> tuple[ast.AST, ...]:
     """List a node and all below it, parents first; kept, since many ask for the same."""
     found = [node]
     for part in found:
-        for name in _fields[part.__class__]:
-            value = getattr(part, name, None)
-            if value.__class__ is list:
-                found += [inner for inner in value if isinstance(inner, _NODE)]
-            elif isinstance(value, _NODE):
-                found.append(value)
+        if _fields[part.__class__]:  # most have none
+            found += children(part)
     return tuple(found)

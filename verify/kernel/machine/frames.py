@@ -22,7 +22,7 @@ from verify.kernel.nodes import walk
 from verify.kernel.tree import Tree
 from verify.kernel.words import words
 
-SOURCES = words(
+_SOURCES = words(
     """inspect.getsource inspect.getsourcefile inspect.getsourcelines inspect.getfile
     inspect.getabsfile inspect.getmodule inspect.findsource inspect.getmodulename"""
 )
@@ -62,7 +62,7 @@ class Frames(Imports):
 
     def ask_call(self, name: str, given: Sequence[Value], named: dict[str, Value]) -> None:
         """Note that something outside is called that looks where its argument or caller stands."""
-        if name in SOURCES and given:
+        if name in _SOURCES and given:
             self._ask_of(f"its source or file (`{name}`)", self.pick(given[0]))
         elif name in FRAMES:
             for function in self.stack[:-1]:

@@ -67,10 +67,7 @@ def _scans(path: str, data: bytes, package: str, *, own: bool) -> Iterator[ast.C
         tree = parse(data, path)
     except Refusal:
         return
-    asks = any(
-        (node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")) in _OWN_FOLDER
-        for node in ast.walk(tree)
-    )
+    asks = any(last_name(node) in _OWN_FOLDER for node in ast.walk(tree))
     last = package.rpartition(".")[2]
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and called_name(node) in _LISTING and not _is_ast(node):
@@ -88,8 +85,7 @@ def _names(call: ast.Call, package: str, last: str) -> bool:
     """Whether a call is given the package: `package.__path__`, or its name as a text."""
     for node in ast.walk(call):
         if isinstance(node, ast.Attribute) and node.attr == "__path__":
-            value = node.value
-            if (value.id if isinstance(value, ast.Name) else getattr(value, "attr", "")) == last:
+            if last_name(node.value) == last:
                 return True
         if isinstance(node, ast.Constant) and node.value in (package, package.replace(".", "/")):
             return bool(package)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -28,11 +28,17 @@ class Both:
 
     @classmethod
     def of(
-        cls, base: Mapping[str, bytes], target: Mapping[str, bytes], changed: Iterable[str]
+        cls,
+        base: Mapping[str, bytes],
+        target: Mapping[str, bytes],
+        changed: Iterable[str],
+        blank: Collection[str] = frozenset(),
     ) -> Both:
-        """Read two trees. The changed files must parse."""
+        """Read two trees. The changed files must parse; of those that are `blank` none changed."""
         parsed = Parsed()
-        one, two = Tree(BASE, base, parsed), Tree(TARGET, target, parsed)
+        one, two = (
+            Tree(side, files, parsed, blank) for side, files in ((BASE, base), (TARGET, target))
+        )
         apart = frozenset(changed)
         pairing = pair(one, two, apart)
         moved = relocated(one, two, pairing)

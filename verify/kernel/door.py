@@ -39,30 +39,37 @@ class Rest(Protocol):
         """Give the symbolic links, and where each leads."""
 
 
-def certify(base: Files, target: Files, rest: Rest | None = None) -> Certificate:
+def certify(
+    base: Files, target: Files, rest: Rest | None = None, *, blank: Collection[str] = frozenset()
+) -> Certificate:
     """Judge a change from the files of two trees.
 
     `base` and `target` may be whole trees, or just what differs, with `rest` for all else. Never
-    runs what it reads, and never raises for what it finds there.
+    runs what it reads, and never raises for what it finds there. Of the files of `rest` that are
+    `blank` nothing is known: then this is no judgement of the whole, and only what breaks counts.
     """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, DEEPEST))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is parsed may warn, but not us
-            return _certify(base, target, rest)
+            return _certify(base, target, rest, blank)
     finally:
         sys.setrecursionlimit(limit)
 
 
-def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
+def _certify(base: Files, target: Files, rest: Rest | None, blank: Collection[str]) -> Certificate:
     shared = _shared(rest) if rest is not None else {}
     pythons = versions.told(versions.required({**shared, **_regular(base)}))
-    return replace(_judged(base, target, rest, shared), pythons=pythons)
+    return replace(_judged(base, target, rest, shared, blank), pythons=pythons)
 
 
 def _judged(
-    base: Files, target: Files, rest: Rest | None, shared: Mapping[str, bytes]
+    base: Files,
+    target: Files,
+    rest: Rest | None,
+    shared: Mapping[str, bytes],
+    blank: Collection[str],
 ) -> Certificate:
     ours = {**shared, **_regular(base)}
     theirs = {**shared, **_regular(target)}
@@ -78,7 +85,7 @@ def _judged(
         return unread
     both: Both | None = None
     try:
-        both = Both.of(ours, theirs, changed)
+        both = Both.of(ours, theirs, changed, blank)
         conserve.check(both)
         Comments(both).check()
         imports = Imports(both, Spelled(both).same)

@@ -13,6 +13,19 @@ from collections.abc import Mapping
 
 from verify.kernel.words import words
 
+# From where files have their names of which nothing is known, where only a part of a tree is looked
+# at. All that is called there is held to be inert: such a part can make a verdict worse, and never
+# better. No import statement can spell it.
+BLANK = "<blank>"
+
+
+class _Table(dict[str, str]):
+    """Names, each with the reason why it is listed."""
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a name is listed; all that is blank is."""
+        return super().__contains__(name) or str(name).startswith(f"{BLANK}.")
+
 
 def _table(groups: Mapping[str, str]) -> dict[str, str]:
     return {name: reason for reason, names in groups.items() for name in names.split()}
@@ -145,24 +158,26 @@ SAME_CLASS = _table(
 )
 
 # Questions without effect: the same answer each time, an assumption.
-QUESTIONS = _table(
-    {
-        "it asks what machine this is": """
+QUESTIONS = _Table(
+    _table(
+        {
+            "it asks what machine this is": """
             torch.cuda.is_available torch.cuda.device_count torch.backends.mps.is_available
             torch.version.cuda platform.system platform.machine platform.python_version
             platform.python_implementation os.cpu_count os.getcwd sys.getrecursionlimit
             shutil.which os.path.exists os.path.isdir os.path.isfile pathlib.Path.exists
             pathlib.Path.is_file pathlib.Path.is_dir pathlib.Path.home pathlib.Path.cwd""",
-        "it asks what is installed": """
+            "it asks what is installed": """
             importlib.util.find_spec importlib.metadata.version importlib.metadata.distribution
             importlib.resources.files pkgutil.find_loader""",
-        "it asks for the time": """
+            "it asks for the time": """
             time.time time.monotonic time.perf_counter datetime.datetime.now
             datetime.datetime.utcnow""",
-        "it looks at another thing's shape": """
+            "it looks at another thing's shape": """
             inspect.signature inspect.isclass inspect.isfunction inspect.getdoc
             dataclasses.fields dataclasses.is_dataclass asyncio.iscoroutinefunction""",
-    }
+        }
+    )
 )
 
 # Readings of outside state that the tree may change: compared by the changes so far.
@@ -187,9 +202,10 @@ EVALUATING = words(
 )
 
 # Classes that can be a base without anything happening.
-BASES = _table(
-    {
-        "its metaclass and hooks look at the new class alone": """
+BASES = _Table(
+    _table(
+        {
+            "its metaclass and hooks look at the new class alone": """
             enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum abc.ABC typing.NamedTuple
             typing.TypedDict typing.Protocol typing.Generic typing_extensions.TypedDict
             typing_extensions.Protocol typing_extensions.NamedTuple unittest.TestCase
@@ -203,7 +219,8 @@ BASES = _table(
             ast.NodeTransformer argparse.Action argparse.ArgumentParser string.Formatter
             io.StringIO io.BytesIO io.RawIOBase torch.nn.Module torch.autograd.Function
             torch.nn.Parameter numpy.ndarray""",
-    }
+        }
+    )
 )
 # Of these, the ones whose metaclass calls methods of the new class for each of its members.
 ENUMS = words(

@@ -42,7 +42,8 @@ class Entry:
 
 def entries(base: Tree, target: Tree, reached: Iterable[str]) -> list[Entry]:
     """List the files from which something can start, of those that reach a change."""
-    wanted = {path for path in reached if path in base.files} | set(lone_scripts(base))
+    there = {path for path in reached if path in base.files} | set(lone_scripts(base))
+    wanted = {path for path in there if not base.is_blank(path)}
     found = []
     users: dict[str, int] = dict.fromkeys(wanted, 0)
     for path in wanted:

@@ -84,6 +84,7 @@ class Judge:
         self._read_units: set[tuple[int, int]] = set()  # those whose bodies were read
         # definitions that read a submodule which somebody else imports: by the units they are of
         self._loose: dict[tuple[int, int], list[Made]] = {}
+        self._blank = False  # whether the present run loads modules of which nothing is known
         self.evaluated = False  # whether somebody who reaches the change evaluates annotations
 
     def run(self) -> None:
@@ -142,7 +143,7 @@ class Judge:
             self.both.found.say(ASSUMED, "scripts", why, Place(entry.target, 1))
         if not self._lost(entry, one, two):
             done = self._compared(entry, one, two, self.gains)
-            self.observed.entry(str(entry), one, two, done=done)
+            self.observed.entry(str(entry), one, two, done=done and not (one.blank or two.blank))
             self._read(one, two)
         self.runs.end(two, one)
 
@@ -163,7 +164,7 @@ class Judge:
         """Compare two runs, and note what they need. Tells whether the base's got to its end."""
         comparison = Comparison(self.both, entry, one, two, gains)
         done = comparison.run()
-        if comparison.compared:
+        if comparison.compared and not (one.blank or two.blank):
             self.worlds.entry(entry, one, two)
         return done
 
@@ -249,6 +250,7 @@ class Judge:
             self.both.found.say(BREAKS, f"{package}.{last}", why, Place(path, 1))
 
     def _read(self, one: Run, two: Run) -> None:
+        self._blank = one.blank or two.blank
         self.copies.check(two)
         ours, theirs = self._bodies(one.machine), self._bodies(two.machine)
         self._links.enter(two)
@@ -309,7 +311,8 @@ class Judge:
             above, of = owner(unit, a), owner(other, b)
             if self._runs(name, (ours, a, above), (theirs, b, of)):
                 p, q = ours.probe(a, above), theirs.probe(b, of)
-                self._probed(name, b, p, q)
+                blank = ours.machine.blanks(p.events) or theirs.machine.blanks(q.events)
+                self._probed(name, b, p, q, blank=blank)
 
     def _runs(
         self,
@@ -346,6 +349,8 @@ class Judge:
         """Compare what was evaluated when a definition was made, and what a class holds."""
         where = Place(two.value.scope.module.path, two.value.node.lineno)
         title = _title(two.value)
+        if self._vague(where.path):
+            return
         if one.parts != two.parts:
             why = "it is made with other defaults, decorators or bases than before"
             self.both.found.say(BREAKS, title, why, where)
@@ -398,7 +403,7 @@ class Judge:
         self._references(name, found[0], found[1], two[1])
         return hash(tuple(means for side in found for _, means in side))
 
-    def _probed(self, name: Made, made: Function, one: Probe, two: Probe) -> None:
+    def _probed(self, name: Made, made: Function, one: Probe, two: Probe, *, blank: bool) -> None:
         title = _title(made)
         for side, probe in ((BASE, one), (TARGET, two)):
             self.writes.read(side, name, title, probe.reads)
@@ -407,6 +412,8 @@ class Judge:
             self.both.found.say(
                 OPEN, title, "calling it takes too many steps to be followed", place
             )
+        elif blank:
+            return  # who knows what else is loaded then
         elif one.acts != two.acts:
             place = Place(made.scope.module.path, made.node.lineno)
             self.both.found.say(BREAKS, title, f"calling it {_apart(one, two)}", place)
@@ -443,12 +450,18 @@ class Judge:
                 why = "an annotation in it names what only a type checker finds"
                 self.both.found.say(OBSERVED, title, why, Place(path, two.line))
                 continue
+            if self._vague(path) and not (isinstance(now, tuple) and now[0] == "unbound"):
+                continue
             subject = f"{self.both.name(path)}.{'.'.join(two.parts)}"
             was = f"`{'.'.join(one.parts)}` was"
             why = f"code that uses it finds something else than {was}"
             if isinstance(now, tuple) and now[0] == "unbound":
                 why = f"nothing binds it, so code that uses it raises {now[1]} when it runs"
             self.both.found.say(BREAKS, subject, why, Place(path, two.line))
+
+    def _vague(self, path: str) -> bool:
+        """Tell whether what a file has may hang on modules of which nothing is known."""
+        return self._blank and path not in self.both.changed
 
     def _fields(self, title: str, made: Function | Class | None, place: Place) -> None:
         """A base from outside may evaluate what the fields of a class are annotated with."""

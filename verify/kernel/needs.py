@@ -13,7 +13,7 @@ import symtable
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from verify.kernel.bodies import references
 from verify.kernel.both import Both
@@ -372,6 +372,7 @@ def _apart(plain: set[Plain]) -> set[tuple[str, str | None]]:
     }
 
 
+@lru_cache(maxsize=1 << 14)
 def file_of(tree: Tree, name: str) -> str:
     """Give the file or folder that a dotted name leads to, from the top, `src` or any root."""
     inner = name.replace(".", "/")

@@ -43,6 +43,11 @@ class Run:
         return self
 
     @cached_property
+    def blank(self) -> bool:
+        """Tell whether it loads a module of which nothing is known."""
+        return self.machine.blanks(self.trace)
+
+    @cached_property
     def by_root(self) -> dict[str, Unit]:
         """Give the units by the module that each begins with."""
         return {unit.root: unit for unit in self.units}

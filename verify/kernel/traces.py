@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from verify.kernel import effects
 from verify.kernel.both import Both
 from verify.kernel.entries import Entry
-from verify.kernel.machine.units import FILL, OUTSIDE, Death, Event, Unit
+from verify.kernel.machine.units import BLANKED, FILL, OUTSIDE, Death, Event, Unit
 from verify.kernel.machine.values import Module, ModuleValue, key
 from verify.kernel.renames import Renames
 from verify.kernel.runs import DONE, LIMIT, RAISED, Run
@@ -122,12 +123,13 @@ class Comparison:
     def _events(self, *, failed: bool) -> None:
         """Compare what happens, in order. What a run that `failed` no longer does is no news."""
         one, two = self.one.trace, self.two.trace
-        ours, theirs = _acting(one), _acting(two)
+        blank = self.one.blank or self.two.blank
+        ours, theirs = _acting(_known(one)), _acting(_known(two))
         for a, b in zip(ours, theirs, strict=False):
             if a.what != b.what and not self._installs(a, b):
                 self._differs(a, b)
                 return
-        if failed and len(ours) > len(theirs):
+        if blank or (failed and len(ours) > len(theirs)):
             return
         if len(ours) != len(theirs):
             longer, side = (ours, BASE) if len(ours) > len(theirs) else (theirs, TARGET)
@@ -215,8 +217,9 @@ class Comparison:
         gained = [n for n in other.names if n not in module.names]
         self.gains.lost.setdefault(name, set()).update(lost)
         self.gains.gained.setdefault(name, set()).update(gained)
+        vague = (self.one.blank or self.two.blank) and path not in self.both.changed
         for one in module.names.keys() & other.names.keys():
-            if one == "__all__":
+            if one == "__all__" or vague:
                 continue
             ours, theirs = module.names[one], other.names[one]
             if isinstance(ours, ModuleValue) and isinstance(theirs, ModuleValue):
@@ -265,6 +268,11 @@ def _fill_all(worlds: list[frozenset[tuple[Hashable, bool]]]) -> bool:
 
 def _death(death: Death) -> tuple[Hashable, ...]:
     return death.answers, death.error, death.about, death.outside
+
+
+def _known(trace: Iterable[Event]) -> list[Event]:
+    """List the events before a module loads of which nothing is known."""
+    return list(takewhile(lambda event: event.what[0] != BLANKED, trace))
 
 
 def _acting(trace: Iterable[Event]) -> list[Event]:

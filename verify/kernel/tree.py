@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from verify.kernel import versions
+from verify.kernel.effects import BLANK
 from verify.kernel.source import OpaqueError, Source, is_python, parse
 from verify.kernel.words import raw
 
@@ -28,6 +30,8 @@ _COMPUTED = re.compile(
     rf"""|\b(?:{"|".join(_CALLERS)})\s+as\s|=\s*(?:\w+\.)?(?:{"|".join(_CALLERS)})\b(?!\s*\()"""
 )
 _BUILT = (".pyx", ".pyi", ".c", ".cpp", ".cc", ".rs", ".so", ".pyd")
+_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")  # what makes a folder a project
+_PACKAGED = ("src", "python", "lib")  # folders of a project that its packages lie in
 _BUILDING = (
     "pyproject.toml",
     "setup.cfg",
@@ -56,6 +60,7 @@ class Parsed:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, bytes], Source | OpaqueError] = {}
+        self._unknown: dict[str, Source] = {}
         self._spelled: dict[tuple[str, bytes, frozenset[str]], Spelled] = {}
 
     def read(self, path: str, data: bytes) -> Source:
@@ -70,6 +75,15 @@ class Parsed:
         if isinstance(found, OpaqueError):
             raise found
         return found
+
+    def unknown(self, path: str) -> Source:
+        """Give a file of which nothing is known: it has whatever name it is asked for."""
+        if path not in self._unknown:
+            found = self._unknown[path] = parse(path, b"from _ import *")
+            for node in found.tree.body:
+                if isinstance(node, ast.ImportFrom):
+                    node.module = f"{BLANK}.{dotted(path)}"
+        return self._unknown[path]
 
     def spelled(self, path: str, data: bytes, own: frozenset[str]) -> Spelled:
         """Give the dotted names that a file imports or spells."""
@@ -92,8 +106,15 @@ class Spelled:
 class Tree:
     """The files of one side."""
 
-    def __init__(self, side: str, files: Mapping[str, bytes], parsed: Parsed) -> None:
+    def __init__(
+        self,
+        side: str,
+        files: Mapping[str, bytes],
+        parsed: Parsed,
+        blank: Collection[str] = frozenset(),
+    ) -> None:
         self.side = side
+        self.blank = blank  # files of which nothing is known but that they are there
         self.before: Tree | None = None  # of the target: the base
         self.called: Mapping[str, str] = {}  # modules that moved whole: their names before, by path
         self.files = files
@@ -111,6 +132,8 @@ class Tree:
 
     def source(self, path: str) -> Source:
         """Parse a file. Raises `OpaqueError`."""
+        if path in self.blank:
+            return self._parsed.unknown(path)
         return self._parsed.read(path, self.files[path])
 
     def readable(self, path: str) -> Source | None:
@@ -123,6 +146,10 @@ class Tree:
     def text(self, path: str) -> str:
         """Give a file as text, whatever its bytes."""
         return self.files[path].decode("utf-8", "replace")
+
+    def is_blank(self, path: str) -> bool:
+        """Tell whether a file stands here without what is in it."""
+        return path in self.blank
 
     def python(self) -> list[str]:
         """List the files that are Python by their name or first line."""
@@ -145,8 +172,17 @@ class Tree:
 
     @cached_property
     def workspace(self) -> tuple[str, ...]:
-        """Give the `src` folders of the projects in this tree: each finds the others."""
-        return tuple(sorted(root for root in self.roots if root.endswith("/src")))
+        """Give the folders of the projects in this tree that hold packages: each finds the others.
+
+        They are called `src`, or lie in a project that is no longer the whole tree.
+        """
+        return tuple(sorted(filter(self._holds_project, self.roots)))
+
+    def _holds_project(self, root: str) -> bool:
+        above, _, last = root.rpartition("/")
+        homes = (root, above) if last in _PACKAGED else (root,)
+        builds = any(f"{home}/{name}" in self.files for home in homes for name in _PROJECT if home)
+        return root.endswith("/src") or builds
 
     def find(self, name: str, folders: Iterable[str]) -> Found | None:
         """Look for a module or package as Python does, in the order of the folders."""
@@ -408,7 +444,7 @@ def installed(tree: Tree, path: str) -> bool:
     """Tell whether a script uses packages of the tree that do not lie beside it."""
     folder = path.rpartition("/")[0]
     return any(
-        not top or (tree.find(top, ["", "src"]) and not tree.find(top, [folder]))
+        not top or (tree.find(top, ["", "src", *tree.workspace]) and not tree.find(top, [folder]))
         for top in _tops(tree, path)
     )
 

@@ -1,4 +1,4 @@
-"""Which kernel judges: the second, and for large trees the first, said in the second's words.
+"""Which kernel judges: the second; of large trees the first, and the second what names the change.
 
 It goes, and the first kernel with it, when the second is cheap enough for every tree:
 `verify.kernel.certify` then stands in its place.
@@ -25,6 +25,7 @@ from verify.kernel.verdict import (
     Moved,
     Place,
 )
+from verify.proofs.part import Held, part
 
 # Kinds of residuals in which a program would notice no difference. All others may be one.
 _TEXT = frozenset({"added", "changed", "removed", "copied", "comment", "import", "link", "data"})
@@ -38,13 +39,51 @@ WHY_FIRST = (
     f"A tree of more than {MOST >> 20} MiB of Python is judged by the first design, which looks "
     "for what is known to go wrong and does not run the imports of both trees."
 )
+WHY_PART = "The second design, which does, has looked at the change and at {} of {} other files."
 
 
 def certify(base: first.Files, target: first.Files, rest: first.Rest | None = None) -> Certificate:
-    """Judge by the second kernel, or by the first where the trees are too large for it."""
-    if is_large(base, target, rest):
-        return replace(adapted(first.certify(base, target, rest)), judge=WHY_FIRST)
-    return kernel.certify(base, target, rest)
+    """Judge by the second kernel, or by both where the trees are too large for it.
+
+    Of a large tree the second sees the part that names what changed. What it finds to break there
+    is added to what the first finds in the whole; so it makes a verdict worse, never better.
+    """
+    if not is_large(base, target, rest):
+        return kernel.certify(base, target, rest)
+    found = replace(adapted(first.certify(base, target, rest)), judge=WHY_FIRST)
+    ours, theirs, others = _apart(base, target, rest)
+    looked = part(ours, theirs, others)
+    if looked is None:
+        return found
+    said = f"{WHY_FIRST} {WHY_PART.format(looked.read, looked.python)}"
+    more = kernel.certify(ours, theirs, looked.rest, blank=looked.blank)
+    return replace(_worse(found, more), judge=said)
+
+
+def _apart(
+    base: first.Files, target: first.Files, rest: first.Rest | None
+) -> tuple[first.Files, first.Files, first.Rest]:
+    """Give what differs on each side, and all else."""
+    if rest is not None:
+        return base, target, rest
+    same = {path: file for path, file in base.items() if target.get(path) == file}
+    ours, theirs = (
+        {path: file for path, file in side.items() if path not in same} for side in (base, target)
+    )
+    return ours, theirs, Held({path: data for path, (data, _) in same.items()})
+
+
+def _worse(found: Certificate, more: Certificate) -> Certificate:
+    """Add what breaks in a part of the trees, but for what is told of the same line already."""
+    told = {place for finding in found.of(BREAKS) for place in _lines(finding)}
+    new = [finding for finding in more.of(BREAKS) if not told & _lines(finding)]
+    order = list(KINDS)
+    findings = sorted((*found.findings, *new), key=lambda finding: order.index(finding.kind))
+    return replace(found, findings=tuple(findings))
+
+
+def _lines(finding: Finding) -> set[tuple[str, int]]:
+    return {(place.path, place.line) for place in finding.places}
 
 
 def is_large(base: first.Files, target: first.Files, rest: first.Rest | None = None) -> bool:

@@ -106,7 +106,7 @@ def test_the_second_kernel_judges_up_to_a_size_and_the_first_beyond() -> None:
     assert found == kernel.certify(BEFORE, AFTER, beside(MOST - CHANGED))
     assert found.judge == ""
     found = certify(BEFORE, AFTER, beside(MOST - CHANGED + 1))
-    assert found.judge == adapter.WHY_FIRST
+    assert found.judge == f"{adapter.WHY_FIRST} {adapter.WHY_PART.format(0, 1)}"
 
 
 def test_whole_trees_count_what_they_share_once() -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import partial
 
-from verify.kernel.effects import AT_HAND, NAMES_OF_BUILTINS, STANDARD
+from verify.kernel.effects import AT_HAND, BLANK, NAMES_OF_BUILTINS, STANDARD
 from verify.kernel.machine.loads import Loads
 from verify.kernel.machine.state import Raised, TooMuchError
+from verify.kernel.machine.units import BLANKED
 from verify.kernel.machine.values import (
     UNBOUND,
     Choice,
@@ -242,7 +243,10 @@ class Imports(Loads):
         """Run `from a import b`."""
         if node.module == "__future__" and not node.level:
             return
-        source = self.load(self.absolute(node, scope.module))
+        if scope.module.path and self.tree.is_blank(scope.module.path):
+            source: Value = Outside(str(node.module))
+        else:
+            source = self.load(self.absolute(node, scope.module))
         for alias in node.names:
             if alias.name == "*":
                 self.import_star(source, scope)
@@ -327,13 +331,22 @@ class Imports(Loads):
         if hook is not None and not name.startswith("__"):
             return self.call(self.pick(hook), [Constant(name)], {})
         if "*" in module.names:
-            return Unknown(("star", key(module.names["*"]), name))
+            return self.starred(module, name)
         raise Raised(error, f"{module.name}.{name}")
+
+    def starred(self, module: Module, name: str) -> Value:
+        """Give what a module may have under a name by a star import from outside."""
+        source = module.names["*"]
+        if isinstance(source, Outside) and is_blank(source):
+            return self.outside_attribute(source, name)
+        return Unknown(("star", key(source), name))
 
     def import_star(self, source: Value, scope: Scope) -> None:
         """Run `from a import *`."""
         if not isinstance(source, ModuleValue):
             self.put(scope.names, "*", source)
+            if is_blank(source):
+                self.event(BLANKED, key(source))
             return
         module = source.module
         listed = module.names.get("__all__")
@@ -402,7 +415,7 @@ class Imports(Loads):
             first = False
             at = at.above
         if "*" in scope.module.names:
-            return Unknown(("star", key(scope.module.names["*"]), name))
+            return self.starred(scope.module, name)
         if name in NAMES_OF_BUILTINS:
             return self.builtin(name)
         raise Raised("NameError", name)
@@ -478,6 +491,11 @@ class Imports(Loads):
     def attribute(self, owner: Value, name: str, default: Value | None = None) -> Value:
         """Give an attribute of anything."""
         raise NotImplementedError
+
+
+def is_blank(value: Value) -> bool:
+    """Tell whether something comes from a file of which nothing is known."""
+    return isinstance(value, Outside) and value.name.partition(".")[0] == BLANK
 
 
 def home(module: Module, name: str) -> str:

@@ -13,8 +13,18 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from verify.kernel.effects import STANDARD
-from verify.kernel.machine.state import MOST_STEPS, Raised, State, TooMuchError
-from verify.kernel.machine.units import LOAD, OUTSIDE, Death, Event, Frame, Loaded, Unit
+from verify.kernel.machine.state import MOST_STEPS, Path, Raised, State, TooMuchError
+from verify.kernel.machine.units import (
+    BLANKED,
+    FILL,
+    LOAD,
+    OUTSIDE,
+    Death,
+    Event,
+    Frame,
+    Loaded,
+    Unit,
+)
 from verify.kernel.machine.values import (
     NONE,
     UNBOUND,
@@ -71,6 +81,7 @@ class Loads(State):
         self._replacing: dict[tuple[int, frozenset[str]], bool] = {}
         self._replacements: dict[Hashable, tuple[Mapping[str, Key], list[Value]]] = {}
         self._led: dict[tuple[int, tuple[str, ...]], bool] = {}
+        self._blank: dict[int, bool] = {}  # units with modules of which nothing is known
 
     # --- entries ---
 
@@ -173,6 +184,7 @@ class Loads(State):
     def _below(self, unit: Unit) -> None:
         frame = self.frame
         frame.mask |= unit.mask
+        frame.under |= unit.under
         frame.over |= unit.names
         frame.reads |= unit.reads
         frame.tops.update(unit.tops)
@@ -285,6 +297,8 @@ class Loads(State):
         around.taken |= frame.taken
         around.tops.update(frame.tops)
         around.mask |= frame.mask
+        around.blurred |= frame.blurred
+        around.under |= frame.under
         around.over |= frame.over
         around.reads |= frame.reads
         around.attributes |= frame.attributes
@@ -313,6 +327,7 @@ class Loads(State):
         unit.place = len(self.units)
         self.units.append(unit)
         unit.mask = frame.mask | 1 << unit.place
+        unit.blurred, unit.under = frame.blurred, frame.under
         unit.names = frame.over
         unit.reads, unit.tops = frame.reads, frame.tops
         unit.given = {state: frame.written.get(state, _UNWRITTEN) for state in frame.reads}
@@ -371,11 +386,33 @@ class Loads(State):
             return False
         if unit.mask & self._several and not self._apart(unit.mask):
             return False
+        if unit.under and any(name in self.modules for name in self._modules_of(unit.under)):
+            return False  # what they did there has been done here
         where = unit.number, tuple(self.folders)
         if where not in self._led:
             led = (self.top(name) == found for name, found in unit.tops.items())
             self._led[where] = all(led)
         return self._led[where]
+
+    def _modules_of(self, mask: int) -> Iterable[str]:
+        return (name for unit in self.below(mask) for name in unit.modules)
+
+    def blurred(self, done: list[Path], events: list[Event]) -> None:
+        """Note which units began on some path only: what they did is told by what loads them."""
+        mask = 0
+        for path in done:
+            for event in path.trace:
+                mask |= event.what[-1].mask if isinstance(event.what[-1], Unit) else 0
+        begun = [unit for unit in self.below(mask) if self.visible.get(unit.root) is not unit]
+        wrote = any(event.what[0] == "write outside" for event in events)
+        if wrote or any(unit.replaced for unit in begun):
+            self.stain()
+            return
+        for death in (death for path in done for death in path.deaths):
+            self.frame.taken.pop(id(death), None)
+        for unit in begun:
+            self.frame.blurred |= 1 << unit.place
+        self.frame.under |= self.frame.blurred
 
     def _overlaps(self, unit: Unit) -> bool:
         """Tell whether a module of a unit is there and of no unit, what was taken back left out."""
@@ -433,17 +470,33 @@ class Loads(State):
             yield self.units[low.bit_length() - 1]
             mask ^= low
 
+    def blanks(self, events: Iterable[Event]) -> bool:
+        """Tell whether a module of which nothing is known loads in the course of some events."""
+        return any(
+            event.what[0] == BLANKED or (event.what[0] == LOAD and self._is_blank(event.what[1]))  # type: ignore[arg-type]
+            for event in events
+        )
+
+    def _is_blank(self, unit: Unit) -> bool:
+        if unit.place not in self._blank:
+            told = (event for one in self.below(unit.mask) for event in one.events)
+            self._blank[unit.place] = any(event.what[0] == BLANKED for event in told)
+        return self._blank[unit.place]
+
     def take(self, unit: Unit) -> None:
         """Do what a unit does as it loads, and what those below it do that are not there yet."""
         self._adopt(unit)
         self._below(unit)
 
-    def _adopt(self, unit: Unit) -> None:
+    def _adopt(self, unit: Unit, *, quiet: bool = False) -> None:
         if self.visible.get(unit.root) is unit:
             return
         self.rebind(self.visible, unit.root, unit)
+        for below in self.below(unit.blurred):
+            self._adopt(below, quiet=True)
+        events = [e for e in unit.events if (not e.acts and e.what[0] != FILL) or not quiet]
         try:
-            self._follow(unit.events, unit.deaths, unit)
+            self._follow(events, () if quiet else unit.deaths, unit)
         except Raised:
             self.rebind(self.visible, unit.root, UNBOUND)
             raise

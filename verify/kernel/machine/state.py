@@ -48,11 +48,14 @@ class TooMuchError(Exception):
 
 
 @dataclass
-class _Path:
+class Path:
+    """One way through a statement: what it hangs on, and what it does."""
+
     answers: Answers
     changes: dict[tuple[int, str], tuple[dict[str, Any], str, Any]]
     trace: list[Event]
     failure: Raised | None
+    deaths: list[Death]
 
 
 class State:
@@ -186,16 +189,16 @@ class State:
                 self._die(path)
             self._join([path for path in done if not path.failure], born)
 
-    def _explore(self, action: Callable[[], None], outer: Answers) -> list[_Path]:
+    def _explore(self, action: Callable[[], None], outer: Answers) -> list[Path]:
         """Run all paths and take each back. Gives none where there are too many."""
-        done: list[_Path] = []
+        done: list[Path] = []
         pending: list[Answers] = [{}]
         while pending:
             forced = pending.pop()
             if len(done) >= MOST_PATHS:
                 return []
             self.answers, self._asked = {**outer, **forced}, []
-            log, trace = len(self.log), len(self.trace)
+            log, trace, deaths = len(self.log), len(self.trace), len(self.deaths)
             failure = None
             try:
                 action()
@@ -203,7 +206,7 @@ class State:
                 failure = error
             asked = self._asked
             found = {**forced, **{symbol: self.answers[symbol] for symbol in asked}}
-            path = _Path(found, {}, self.trace[trace:], failure)
+            path = Path(found, {}, self.trace[trace:], failure, self.deaths[deaths:])
             if not found:
                 return [path]  # nothing was asked: what was done stays as it is
             for space, name, _ in self.log[log:]:
@@ -216,7 +219,7 @@ class State:
                 pending.append({**forced, **before, symbol: not found[symbol]})
         return done
 
-    def _apply(self, path: _Path) -> None:
+    def _apply(self, path: Path) -> None:
         for space, name, value in path.changes.values():
             self.rebind(space, name, value)
         if path.answers:
@@ -231,7 +234,7 @@ class State:
         finally:
             self.probing = False
 
-    def _die(self, path: _Path) -> None:
+    def _die(self, path: Path) -> None:
         failure = path.failure
         if failure is None:
             return
@@ -243,7 +246,7 @@ class State:
             [(symbol, answer)] = answers.items()
             self.given[symbol] = not answer
 
-    def _join(self, done: list[_Path], born: int) -> None:
+    def _join(self, done: list[Path], born: int) -> None:
         self._join_traces(done)
         places = {where: change[:2] for path in done for where, change in path.changes.items()}
         for where, (space, name) in places.items():
@@ -254,7 +257,7 @@ class State:
                 values = [values[owners[0]]] * len(done)  # it exists on these paths only
             self.rebind(space, name, self._merged(values, [path.answers for path in done]))
 
-    def _join_traces(self, done: list[_Path]) -> None:
+    def _join_traces(self, done: list[Path]) -> None:
         loads = (event for path in done for event in path.trace if event.what[0] == LOAD)
         self.trace += dict.fromkeys(loads)
         self.trace += [event for event in done[0].trace if event.what[0] == OUTSIDE]
@@ -266,8 +269,9 @@ class State:
         if all(event.what[0] == FILL for events in acting for event in events):
             self._join_fills(done, acting)
             return
-        if any(id(event) in self.frame.taken for events in acting for event in events):
-            self.stain()  # what a unit below does is no longer told apart
+        taken = [e for events in acting for e in events if id(e) in self.frame.taken]
+        if taken:
+            self.blurred(done, taken)
         told = frozenset(
             (frozenset(path.answers.items()), trace)
             for path, trace in zip(done, traces, strict=True)
@@ -276,7 +280,11 @@ class State:
         first = next(events[0] for events in acting if events)
         self.trace.append(Event(("paths", told), first.path, first.line))
 
-    def _join_fills(self, done: list[_Path], acting: list[list[Event]]) -> None:
+    def blurred(self, done: list[Path], events: list[Event]) -> None:
+        """Note that what units below do is no longer told apart: it is a part of what joins."""
+        self.stain()
+
+    def _join_fills(self, done: list[Path], acting: list[list[Event]]) -> None:
         """Join what only fills objects that the module has made: each is told by itself."""
         for made in dict.fromkeys(event.what[1] for events in acting for event in events):
             own = [[event for event in events if event.what[1] == made] for events in acting]

@@ -16,6 +16,8 @@ from verify.kernel.machine.values import Class, Key, Made, Module, Value
 # What a trace holds besides what acts: it may change places. A module fills what it has made
 # itself, before anybody else runs: nobody can tell when, only in which order.
 OUTSIDE, LOAD, FILL = "outside import", "load", "fill"
+# A module of which nothing is known has loaded: nobody can tell what else is there from here on.
+BLANKED = "blank"
 Logged = tuple[dict[str, Any], str, Any]
 
 
@@ -29,7 +31,7 @@ class Event(NamedTuple):
     @property
     def acts(self) -> bool:
         """Tell whether it is more than that a module is there now."""
-        return self.what[0] not in (OUTSIDE, LOAD, FILL)
+        return self.what[0] not in (OUTSIDE, LOAD, FILL, BLANKED)
 
 
 class Death(NamedTuple):
@@ -64,6 +66,8 @@ class Unit:
     attributes: frozenset[str] = frozenset()  # of the outside, that it reads itself
     replaced: dict[str, Value] = field(default_factory=dict)  # those that it writes
     began: Mapping[str, Key] = field(default_factory=dict)  # those that were written before it
+    blurred: int = 0  # units below that began within it on some path, and did what it does
+    under: int = 0  # the same, of all units below
     owners: dict[Made, Class] | None = None  # the classes that functions are methods of
 
 
@@ -84,6 +88,8 @@ class Frame:
     attributes: set[str] = field(default_factory=set)  # of the outside, that it reads
     replaced: list[str] = field(default_factory=list)  # those that it writes
     began: Mapping[str, Key] = field(default_factory=dict)  # those that were written before it
+    blurred: int = 0
+    under: int = 0
     into: Frame | None = None
     unit: Unit | None = None
 

@@ -1,0 +1,113 @@
+"""The part of a large tree that the second kernel sees is enough to tell what breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from tests.effort import FULL
+from tests.verify.kernel.trees import Case, cases, files
+from verify import kernel
+from verify.kernel import Certificate
+from verify.kernel.verdict import BREAKS
+from verify.proofs import adapter, part
+from verify.proofs.part import ROOM, Held
+
+LARGE = Held({"filler/__init__.py": b"", "filler/part.py": b"X = 1\n" + b"#" * adapter.MOST})
+# What the first kernel has to see: links, bytes, and worlds in which something is not installed.
+APART = (
+    "outside_python: a link",
+    "tables: a pickle stands in bytes",
+    "tables: a table in JSON",
+    "scripts: a package that is run as a folder",
+    "near_misses: an import that acts is dropped",
+    "worlds:",
+)
+ALL = [case for case in cases() if not case.name.startswith(APART)]
+SOME = ALL if FULL else ALL[::12]
+
+
+def seen(case: Case, rest: Mapping[str, bytes] = LARGE.files) -> Certificate:
+    """Judge the part of a case that stands in a tree with much else."""
+    base, target = files(case.base), files(case.target)
+    same = {path for path, file in base.items() if target.get(path) == file}
+    looked = part.part(_without(base, same), _without(target, same), _beside(base, same, rest))
+    assert looked is not None
+    ours, theirs = _without(base, same), _without(target, same)
+    return kernel.certify(ours, theirs, looked.rest, blank=looked.blank)
+
+
+def _without(side: kernel.Files, paths: Iterable[str]) -> kernel.Files:
+    apart = set(paths)
+    return {path: file for path, file in side.items() if path not in apart}
+
+
+def _beside(base: kernel.Files, same: Iterable[str], rest: Mapping[str, bytes]) -> Held:
+    return Held({**rest, **{path: base[path][0] for path in same}})
+
+
+@pytest.mark.parametrize("case", [c for c in SOME if not c.certified], ids=lambda c: c.name)
+def test_what_behaves_differently_is_not_certified_in_a_part(case: Case) -> None:
+    assert seen(case).verdict != kernel.CERTIFIED
+
+
+@pytest.mark.parametrize("case", [c for c in SOME if c.certified], ids=lambda c: c.name)
+def test_an_honest_move_breaks_nothing_in_a_part(case: Case) -> None:
+    assert seen(case).of(BREAKS) == ()
+
+
+MADE = "from far.maker import made, Plain\n\n\nclass A(Plain):\n    X = made()\n"
+BASE = {
+    "shop/__init__.py": "",
+    "shop/a.py": f"{MADE}\n\nY = 1\n",
+    "shop/user.py": "from shop.a import A, Y\n\nprint(A.X, Y)\n",
+}
+AFTER = {
+    **BASE,
+    "shop/a.py": "from shop.b import A\n\nY = 1\n",
+    "shop/b.py": MADE,
+}
+FAR = {
+    "far/__init__.py": b"",
+    "far/maker.py": b"def made():\n    return []\n\n\nclass Plain:\n    pass\n" + b"#" * ROOM,
+}
+
+
+def test_what_comes_from_a_file_that_is_not_read_is_the_same_on_both_sides() -> None:
+    assert seen(Case("", True, BASE, AFTER), FAR).of(BREAKS) == ()
+    other = {**AFTER, "shop/b.py": AFTER["shop/b.py"].replace("made()", "made(1)")}
+    assert seen(Case("", False, BASE, other), FAR).of(BREAKS)
+
+
+def test_no_file_of_the_tree_can_pass_for_one_that_is_not_read() -> None:
+    for name in ("<blank>.x", "__blank__.x"):
+        text = (
+            "import importlib\n\ntry:\n"
+            f"    importlib.import_module({name!r})\n"
+            "except ImportError:\n    print({})\n"
+        )
+        before, after = (files({"m.py": text.replace("{}", one)}) for one in ("1", "2"))
+        assert kernel.certify(before, after).verdict != kernel.CERTIFIED
+
+
+def test_the_first_kernel_and_the_part_are_told_together() -> None:
+    broken = {**AFTER, "shop/a.py": "Y = 1\n"}
+    base, target = files(BASE), files(broken)
+    rest = Held({**FAR, "shop/user.py": BASE["shop/user.py"].encode(), "shop/__init__.py": b""})
+    changed = {"shop/a.py", "shop/b.py"}
+    found = adapter.certify(
+        {path: file for path, file in base.items() if path in changed},
+        {path: file for path, file in target.items() if path in changed},
+        rest,
+    )
+    assert found.judge.endswith("has looked at the change and at 3 of 4 other files.")
+    places = [place for finding in found.of(BREAKS) for place in finding.places]
+    assert len(places) == len({(place.path, place.line) for place in places})
+
+
+def test_a_change_that_takes_all_the_room_is_left_to_the_first() -> None:
+    base = files({"m.py": "#" * ROOM + "\nX = 1\n"})
+    target = files({"m.py": "#" * ROOM + "\nX = 2\n"})
+    assert part.part(base, target, Held({})) is None
+    assert adapter.certify(base, target, Held({})).judge == adapter.WHY_FIRST

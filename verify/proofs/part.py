@@ -1,0 +1,221 @@
+"""What of a large tree the second kernel looks at: the change, who names it, what these import.
+
+Every other Python file is there and blank: whatever is read from it is unknown, and the same on
+both sides. So what differs in a part differs in the whole, unless it hangs on what the unknown is;
+what does not differ in a part may still differ elsewhere. The first kernel judges the whole.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from verify.certificate import Files, Rest
+from verify.kernel.nodes import walk
+from verify.kernel.source import IMPORTS, OpaqueError, parse, stored
+from verify.kernel.tree import Parsed, Tree, dotted
+from verify.kernel.verdict import BASE
+from verify.kernel.words import raw
+
+ROOM = 1 << 20  # bytes of Python, of the larger side
+_SETTINGS = re.compile(
+    r"(?:^|/)(?:[^/]+\.(?:toml|cfg|ini|pth|mk)|MANIFEST\.in|[Mm]akefile|[Jj]ustfile)$"
+)
+# Who lists the files of a folder, or the modules of a package.
+_LISTS = re.compile(
+    rb"\b(?:listdir|scandir|iterdir|r?glob|iter_modules|walk_packages|find_packages)\b"
+)
+_AT_ONCE = 64  # files that are read at once
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Files that are at hand."""
+
+    files: Mapping[str, bytes]
+
+    def paths(self) -> Collection[str]:
+        """List all of them."""
+        return self.files.keys()
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        """Read some of them."""
+        return {path: self.files[path] for path in paths}
+
+    def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
+        """List those among `paths` whose bytes match."""
+        return [path for path in paths if needle.search(self.files[path])]
+
+    def links(self) -> Mapping[str, bytes]:
+        """Give no symbolic links: the first kernel looks at those of the whole tree."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The shared files as they are looked at: of those that are `blank` nothing is known."""
+
+    rest: Held
+    blank: frozenset[str]
+
+    @property
+    def read(self) -> int:
+        """Count the Python files that are read."""
+        return sum(path.endswith(".py") for path in self.rest.files) - len(self.blank)
+
+    @property
+    def python(self) -> int:
+        """Count all of them."""
+        return self.read + len(self.blank)
+
+
+def part(base: Files, target: Files, rest: Rest) -> Part | None:
+    """Choose what is looked at; nothing, where the change alone takes all the room.
+
+    `base` and `target` hold what differs, `rest` all else. First come files that name a module
+    which made something that it makes no longer, and what code that moved imports; then those that
+    name what such a module made, or another module or name that the change has to do with; then
+    what all of them import. Each comes with the packages above it.
+    """
+    python = sorted(path for path in rest.paths() if path.endswith(".py"))
+    ours, theirs = ({p: d for p, (d, _) in s.items() if p.endswith(".py")} for s in (base, target))
+    room = ROOM - max(sum(map(len, side.values())) for side in (ours, theirs))
+    if room <= 0:
+        return None
+    words = _Words.of(ours, theirs, frozenset(_beside(target)).intersection(python))
+    choice = _Choice(rest, python, {**ours, **theirs}, room)
+    choice.take([*_above([*base, *target], "__init__.py", "conftest.py", "setup.py")])
+    choice.take([*sorted(words.hidden), *_naming(rest, python, words.modules)])
+    choice.follow([*words.movers, *(path for path in theirs if path not in ours)])
+    choice.take(_naming(rest, python, words.names))
+    if ours.keys() != theirs.keys():
+        choice.take(sorted(rest.search(_LISTS, python)))
+    choice.take(_naming(rest, python, words.others))
+    choice.follow([*ours, *theirs, *choice.known])
+    blank = frozenset(path for path in python if path not in choice.known)
+    named = words.modules | words.names | words.others
+    there = dict.fromkeys(blank, b"")
+    return Part(Held({**_others(rest, named, room), **there, **choice.known}), blank)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """By which words somebody names what changed."""
+
+    hidden: frozenset[str]  # files that a new one may hide, or be hidden by
+    movers: frozenset[str]  # files of the base that made something which they make no longer
+    modules: frozenset[str]  # the last names of these
+    names: frozenset[str]  # what they made
+    others: frozenset[str]  # other modules that changed, and names that are imported now
+
+    @classmethod
+    def of(
+        cls, base: Mapping[str, bytes], target: Mapping[str, bytes], hidden: frozenset[str]
+    ) -> _Words:
+        """Read them off the files that differ."""
+        lost = {p: _made(p, d) - _made(p, target.get(p, b"")) for p, d in base.items()}
+        movers = frozenset(path for path, names in lost.items() if names or path not in target)
+        taken = set[str]()
+        for path, data in target.items():
+            taken |= _imported(path, data) - _imported(path, base.get(path, b""))
+        return cls(
+            hidden,
+            movers,
+            _modules([*movers, *hidden]),
+            frozenset().union(*lost.values()),
+            _modules([*base, *target]) | taken,
+        )
+
+
+def _naming(rest: Rest, paths: Collection[str], names: Collection[str]) -> list[str]:
+    """List the files that name one of these, whatever they mean by it."""
+    told = b"|".join(raw(re.escape(name)) for name in sorted(names))
+    return sorted(rest.search(re.compile(rb"\b(?:%s)\b" % told), paths)) if told else []
+
+
+def _others(rest: Rest, names: frozenset[str], room: int) -> dict[str, bytes]:
+    """Give settings, and what else names what changed, as far as there is room."""
+    paths = sorted(path for path in rest.paths() if not path.endswith(".py"))
+    found = dict(rest.read_many([path for path in paths if _SETTINGS.search(path)]))
+    for path in _naming(rest, [path for path in paths if path not in found], names):
+        data = rest.read_many([path])[path]
+        if len(data) <= room:
+            room -= len(data)
+            found[path] = data
+    return found
+
+
+class _Choice:
+    """The files that are looked at, as far as there is room."""
+
+    def __init__(
+        self, rest: Rest, python: Iterable[str], changed: Mapping[str, bytes], room: int
+    ) -> None:
+        self._rest, self._python, self._room = rest, frozenset(python), room
+        self._files = {**dict.fromkeys(self._python, b""), **changed}
+        self._tree = Tree(BASE, self._files, Parsed())
+        self.known: dict[str, bytes] = {}
+
+    def take(self, paths: Iterable[str]) -> list[str]:
+        """Take what fits, in order, each with the packages above it; gives what is new."""
+        whole = [near for path in paths for near in (*_above([path], "__init__.py"), path)]
+        wanted = [p for p in dict.fromkeys(whole) if p in self._python and p not in self.known]
+        taken = []
+        for at in range(0, len(wanted), _AT_ONCE):
+            if self._room <= 0:
+                break
+            for path, data in self._rest.read_many(wanted[at : at + _AT_ONCE]).items():
+                if len(data) <= self._room:
+                    self._room -= len(data)
+                    self.known[path] = self._files[path] = data
+                    taken.append(path)
+        return taken
+
+    def follow(self, paths: Iterable[str]) -> None:
+        """Take what files import, and what that imports, nearest first."""
+        todo = list(paths)
+        while todo and self._room > 0:
+            todo = self.take(sorted({other for path in todo for other in self._tree.imports(path)}))
+
+
+def _above(paths: Iterable[str], *names: str) -> Iterator[str]:
+    """List files of these names in all folders that the files lie in, outermost first."""
+    for path in paths:
+        folders = path.split("/")[:-1]
+        for end in range(len(folders) + 1):
+            yield from ("/".join([*folders[:end], name]) for name in names)
+
+
+def _beside(target: Files) -> Iterator[str]:
+    """List what a new package could hide, or be hidden by."""
+    for path in target:
+        parts = path.split("/")[:-1]
+        yield from ("/".join(parts[:end]) + ".py" for end in range(1, len(parts) + 1))
+        yield path.removesuffix(".py") + "/__init__.py"
+
+
+def _modules(paths: Iterable[str]) -> frozenset[str]:
+    """Give the last names of modules."""
+    found = {dotted(path).rpartition(".")[2] for path in paths if path.endswith(".py")}
+    return frozenset(name for name in found if name.isidentifier())
+
+
+def _made(path: str, data: bytes) -> set[str]:
+    """List what a module binds by itself, no import."""
+    body = _statements(path, data)
+    return {name for node in body if not isinstance(node, IMPORTS) for name in stored(node)}
+
+
+def _imported(path: str, data: bytes) -> set[str]:
+    """List the names that a file takes from modules, wherever it does."""
+    nodes = (node for statement in _statements(path, data) for node in walk(statement))
+    return {a.name for node in nodes if isinstance(node, ast.ImportFrom) for a in node.names}
+
+
+def _statements(path: str, data: bytes) -> list[ast.stmt]:
+    try:
+        return parse(path, data).tree.body
+    except OpaqueError:
+        return []

@@ -306,7 +306,7 @@ storage = HiCacheFile(
 )
 target = torch.zeros(1000, dtype=torch.uint8)
 hits = 0
-for turn in range(5):
+for turn in range(3):
     for number, key in enumerate(page_keys(list(range(400)), 2)):
         if storage.get(key, target):
             hits += 1

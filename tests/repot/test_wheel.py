@@ -115,9 +115,9 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     return history
 
 
-def works(script: str, history: History) -> None:
+def works(script: str, history: History, *, jobs: int = 2) -> None:
     """Run a command that imports most of the engine, here and in other processes."""
-    command = [script, "chain", "HEAD~2..HEAD", "--jobs", "2", "--no-cache"]
+    command = [script, "chain", "HEAD~2..HEAD", "--jobs", str(jobs), "--no-cache"]
     printed = call(*command, cwd=history.folder, more={"PYTHONPATH": "."})
     assert "2 commits: 1 for human eyes, 1 proved." in printed
 
@@ -182,7 +182,7 @@ def test_two_wheels_in_one_environment(
     call(made.script, "bundle", PLAN_PATH, *asked, cwd=history.folder)
     assert "SAME" in call(made.script, "bundle", "--check", file, cwd=history.folder)
     uninstall("theirs")
-    works(made.script, history)
+    works(made.script, history, jobs=1)
     assert not list(made.site.glob("transforms*"))
     uninstall("repot")
     assert not list(made.site.glob("repot*"))

@@ -5,18 +5,28 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from transforms.paths import from_bytes, to_bytes
 from transforms.result.changes import EXECUTABLE, SYMLINK, Blob
 from transforms.tree.disk import Root
 
+# Submodules come from folders; a machine that loses power loses the tests, too; and a commit starts
+# no second process, which would look whether there is anything to tidy.
+_OPTIONS = [
+    part
+    for setting in ("protocol.file.allow=always", "core.fsync=none", "maintenance.auto=false")
+    for part in ("-c", setting)
+]
+
 
 def run_git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     """Run git as a person would, with the tests' quiet environment; fail loudly."""
     done = subprocess.run(
-        ["git", "-c", "protocol.file.allow=always", "-c", "core.fsync=none", *arguments],
+        ["git", *_OPTIONS, *arguments],
         cwd=directory,
         input=stdin,
         capture_output=True,
@@ -24,6 +34,55 @@ def run_git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
+
+
+Kept = Mapping[str, bytes | None]
+
+
+def kept(directory: Path) -> Kept:
+    """Give what lies in a folder, to be laid out elsewhere; git's samples of hooks left out."""
+    return {
+        path.relative_to(directory).as_posix(): None if path.is_dir() else path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.suffix != ".sample"
+    }
+
+
+def lay_out_kept(directory: Path, files: Kept) -> None:
+    """Lay out what was kept of another folder: plain files, and folders for `None`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        if data is None:
+            (directory / name).mkdir()
+        else:
+            (directory / name).write_bytes(data)
+
+
+@cache
+def _empty() -> Kept:
+    """Give a fresh `.git` that git made."""
+    with tempfile.TemporaryDirectory() as folder:
+        run_git(Path(folder), "init", "--quiet", "--initial-branch=main")
+        return kept(Path(folder))
+
+
+def init(directory: Path) -> None:
+    """Make a repository whose branch is `main`, as git does, without a process for each."""
+    if not (directory / ".git").exists():
+        lay_out_kept(directory, _empty())
+
+
+def head(directory: Path) -> str:
+    """Give the id of HEAD's commit, of a repository that has just committed."""
+    told = directory / ".git" / "HEAD"
+    if told.is_file():
+        text = told.read_text(encoding="utf-8").strip()
+        branch = told.parent / text.removeprefix("ref: ")
+        if not text.startswith("ref: "):
+            return text
+        if branch.is_file():
+            return branch.read_text(encoding="utf-8").strip()
+    return run_git(directory, "rev-parse", "HEAD").decode().strip()
 
 
 def lay_out(directory: Path, files: Mapping[str, Blob | bytes]) -> None:
@@ -45,13 +104,13 @@ def commit_all(directory: Path, message: str = "State") -> str:
     """Commit everything that lies there; give the commit's id."""
     run_git(directory, "add", "--all")
     run_git(directory, "commit", "--quiet", "--allow-empty", "--message", message)
-    return run_git(directory, "rev-parse", "HEAD").decode().strip()
+    return head(directory)
 
 
 def checkout(directory: Path, files: Mapping[str, Blob | bytes]) -> Path:
     """Make a repository whose one commit holds the files."""
     directory.mkdir(parents=True)
-    run_git(directory, "init", "--quiet", "--initial-branch=main")
+    init(directory)
     lay_out(directory, files)
     commit_all(directory)
     return directory

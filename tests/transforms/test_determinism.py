@@ -40,6 +40,7 @@ else:
 Item = TypeVar("Item")
 
 SEEDS = 4
+NUMBER = 5 if FULL else 3  # cases that are laid out as repositories
 
 PROGRAM = Path(__file__).with_name("apply_all.py")
 CASES = [case for case in load_cases() if case.after]
@@ -223,7 +224,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("small")
     shop = make_shop(folder / "shop")
     arguments = [str(shop.with_suffix(".toml")), str(shop), "at=HEAD,tree,write"]
-    chosen = CASES[:: max(1, len(CASES) // 5)][:5]
+    chosen = CASES[:: max(1, len(CASES) // NUMBER)][:NUMBER]
     for number, case in enumerate(chosen):
         arguments += case_repository(case, folder / f"case{number}")
     return Job(tuple(arguments), tuple(Path(repo) for repo in arguments[1::3]))

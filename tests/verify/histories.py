@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.transforms.checkouts import run_git
+from tests.transforms.checkouts import head, init, run_git
 
 PLAN_PATH = "plans/split.toml"
 PLAN = """\
@@ -41,7 +41,7 @@ class History:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self.git("init", "--quiet", "--initial-branch=main")
+        init(folder)
 
     def git(self, *arguments: str) -> str:
         """Run git here."""
@@ -49,7 +49,9 @@ class History:
 
     def commit(self, files: Mapping[str, str], message: str = "change") -> str:
         """Commit exactly these files; gives the commit's id."""
-        for path in self.git("ls-files", "-z").split("\0"):
+        # Where there is no index, git tracks nothing, and need not be asked.
+        known = (self.folder / ".git").is_file() or (self.folder / ".git" / "index").exists()
+        for path in self.git("ls-files", "-z").split("\0") if known else ():
             if path and path not in files:
                 (self.folder / path).unlink()
         for path, text in files.items():
@@ -58,4 +60,4 @@ class History:
             target.write_bytes(text.encode())
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "-m", message)
-        return self.git("rev-parse", "HEAD")
+        return head(self.folder)

@@ -50,6 +50,8 @@ class Tree(ABC):
             if entries.get(path, SUBMODULE) == SUBMODULE:
                 raise self._unreadable(path)
         found = dict(self._stream(wanted))
+        for path, data in found.items():
+            self._keep(path, data)
         return {path: found[path] for path in wanted}
 
     def search(self, needle: re.Pattern[bytes], paths: Iterable[str] | None = None) -> list[str]:
@@ -81,7 +83,7 @@ class Tree(ABC):
         return path in self.entries()
 
     def _keep(self, path: str, data: bytes) -> None:  # noqa: B027 - most trees need not
-        """Take note of a file that a search found: it is likely to be read next."""
+        """Take note of a file that was read or found: it is likely to be read again."""
 
     def _unreadable(self, path: str) -> Refusal:
         entries = self.entries()

@@ -12,7 +12,7 @@ from transforms.tree import git
 from transforms.tree.base import Tree, listed
 
 _SHORT = 12
-_MOST_KEPT = 32 << 20  # bytes of files that searches found, so that reading them costs no process
+_MOST_KEPT = 32 << 20  # bytes of files that were read, so that reading them again costs no process
 
 
 class GitTree(Tree):
@@ -42,7 +42,7 @@ class GitTree(Tree):
     def again(self) -> GitTree:
         """Give the same commit for another thread: an instance keeps what it reads."""
         twin = copy(self)
-        twin._ids, twin._kept, twin._kept_bytes = dict(self._ids), {}, 0
+        twin._ids, twin._kept = dict(self._ids), dict(self._kept)
         return twin
 
     def entries(self) -> Mapping[str, int]:

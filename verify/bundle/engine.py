@@ -80,8 +80,18 @@ def _files(module: str) -> Iterator[str]:
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, []) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or "", [alias.name for alias in node.names]
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Give every statement, in any order: imports are among them, and in no expression."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, field, ())

@@ -66,6 +66,10 @@ from pathlib import Path
 # 0 it holds, 1 it differs, 2 it could not be judged, 3 a fault of Repot, 130 interrupted.
 CODES = {100: 0, 101: 1, 102: 2, 103: 3, 130: 130}
 JUDGE = "import sys; sys.path.insert(0, sys.argv[1]); from verify.bundle.inside import main; main()"
+FROM_WHEEL = (
+    "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "runpy.run_module('pip', run_name='__main__')"
+)
 INSTEAD = """\
 With --certify-only nothing is installed: that tells whether the change is a move and nothing else,
 but does not replay the plan."""
@@ -238,11 +242,19 @@ def install(fresh: Path, folder: Path, options: Namespace) -> None:
         f"folder with the wheels above: --find-links DIR.\n{INSTEAD}"
     )
     python, lock = str(fresh / "bin" / "python"), fresh / "lock.txt"
-    run([sys.executable, "-I", "-m", "venv", str(fresh)], folder, options, needed)
+    import ensurepip
+
+    # Installing pip takes longer than all else: the one that Python brings along runs as it is.
+    wheels = sorted(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"))
+    pip = [python, "-I", *(["-c", FROM_WHEEL, str(wheels[-1])] if wheels else ["-m", "pip"])]
+    bare = ["--without-pip"] if wheels else []
+    run([sys.executable, "-I", "-m", "venv", *bare, str(fresh)], folder, options, needed)
     lock.write_bytes(LOCK.encode())
-    pip = [python, "-I", "-m", "pip", "--isolated", "--no-input", "--disable-pip-version-check"]
-    hashed = ["--require-hashes", "--only-binary", ":all:", "--requirement", str(lock)]
-    run([*pip, "install", "--quiet", "--retries=2", *where, *hashed], folder, options, needed)
+    quiet = ["--isolated", "--no-input", "--disable-pip-version-check"]
+    # What is compiled lies beside the environment: see `judge`.
+    wheel = ["--no-compile", "--only-binary", ":all:", "--require-hashes"]
+    what = [*where, *wheel, "--requirement", str(lock)]
+    run([*pip, *quiet, "install", "--quiet", "--retries=2", *what], folder, options, needed)
     (fresh / "complete").touch()
 
 

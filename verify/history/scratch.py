@@ -71,7 +71,7 @@ class Scratch:
             b"%o %s\t%s\0" % (mode, name.encode(), to_bytes(path)) for path, mode, name in entries
         )
         index = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
-        self.repository.run(*index, "read-tree", "--empty")
+        (self._folder / "index").unlink(missing_ok=True)  # it begins with none
         self.repository.run(*index, "update-index", "-z", "--index-info", data=b"".join(rows))
         return self._run("write-tree", "--missing-ok", data=b"")
 

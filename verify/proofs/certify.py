@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK, ChangeSet
@@ -70,8 +71,9 @@ class Range:
 
 def certifying(base: GitTree, target: GitTree) -> AbstractContextManager[Future[Certificate]]:
     """Judge beside the block what changed between two commits; first, where there is little."""
-    python = sum(path.endswith(".py") for path in target.entries())
-    return meanwhile(certify_range, Range.of(base, target), first=python <= FEW)
+    if sum(path.endswith(".py") for path in target.entries()) <= FEW:
+        return meanwhile(partial(certify_commits, base), target, first=True)
+    return meanwhile(certify_range, Range.of(base, target))
 
 
 def certify_range(commits: Range) -> Certificate:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests.transforms.checkouts import checkout, lay_out, run_git, snapshot
+from tests.transforms.write.killing import Action, Killer, Place
 from transforms.result.changes import EXECUTABLE, SYMLINK, Blob, ChangeSet
 from transforms.tree import WorkingTree
-from transforms.tree.disk import Step
-from transforms.write.journal import write
+from transforms.tree.disk import Root, Step
+from transforms.write.journal import recover, write
 
 OLD = {
     "allocator.py": Blob(b"class Token: ...\n"),
@@ -46,6 +47,7 @@ CHANGES = ChangeSet.of(OLD, {**OLD, **NEW})
 FEW = ChangeSet.of(OLD, {**OLD, **{p: NEW[p] for p in ("allocator.py", "allocator/token.py")}})
 
 MakeTree = Callable[[Path], Path]
+KILLER = Killer()  # the fixture `killer` ends it
 
 
 def in_git(directory: Path) -> Path:
@@ -81,30 +83,39 @@ def content(directory: Path) -> dict[str, tuple[int, bytes]]:
     return {path: found for path, found in snapshot(directory).items() if path != ".git"}
 
 
-def killed(action: Callable[[Step], object], at: int | tuple[str, str]) -> bool:
+def writing(tree: Path, changes: ChangeSet, step: Step) -> None:
+    """Write a change set: an action for `killed`."""
+    write(WorkingTree(tree), changes, step=step)
+
+
+def recovering(tree: Path, step: Step) -> None:
+    """Take up what a run left: an action for `killed`."""
+    recover(tree, step=step)
+
+
+def writing_in_any_case(tree: Path, changes: ChangeSet, step: Step) -> None:
+    """Write a change set where every name answers to a name in another case."""
+    Root.locate = locate_in_any_case  # type: ignore[method-assign]
+    writing(tree, changes, step)
+
+
+def locate_in_any_case(self: Root, path: str) -> bytes:
+    """Find a file as macOS and Windows do."""
+    found = os.fsencode(self.directory)
+    for name in path.split("/") if path else []:
+        names = os.listdir(found) if os.path.isdir(found) else []  # noqa: PTH112, PTH208
+        same = [other for other in names if other.lower() == name.lower().encode()]
+        found += b"/" + (same[0] if same else name.encode())
+    return found
+
+
+def killed(action: Action, at: Place) -> bool:
     """Run an action in a process that is killed before a step; tell whether it was.
 
-    The step is given by its number, or by its operation and how the name ends.
+    The step is given by its number, or by its operation and how the name ends. The action is a
+    function of this module, or a partial of one: see `killing`.
     """
-    child = os.fork()
-    if child == 0:
-        steps = 0
-
-        def step(operation: str, name: bytes) -> None:
-            nonlocal steps
-            if steps == at or (
-                isinstance(at, tuple) and operation == at[0] and name.endswith(at[1].encode())
-            ):
-                os.kill(os.getpid(), signal.SIGKILL)
-            steps += 1
-
-        code = 1
-        try:
-            action(step)
-            code = 0
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
+    status = KILLER.status(action, at)
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the action raised"
     return os.WIFSIGNALED(status)
 
@@ -130,5 +141,5 @@ def fail_at(number: int, error: BaseException) -> Step:
 
 def stopped_halfway(tmp_path: Path) -> Path:
     tree = in_git(tmp_path / "tree")
-    assert killed(lambda step: write(WorkingTree(tree), CHANGES, step=step), 40)
+    assert killed(partial(writing, tree, CHANGES), 40)
     return tree

@@ -11,6 +11,7 @@ import random
 import resource
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,11 @@ from tests.transforms.write.journals import (
     in_a_worktree,
     in_git,
     killed,
+    locate_in_any_case,
     put_back,
+    recovering,
+    writing,
+    writing_in_any_case,
 )
 from transforms.errors import Refusal
 from transforms.result.changes import Blob, ChangeSet
@@ -77,7 +82,7 @@ def test_a_run_killed_at_any_step_leaves_the_old_tree_or_the_new(
     old, new = content(tree), expected(tmp_path, changes)
     outcomes = []
     at = 0
-    while killed(lambda step: write(WorkingTree(tree), changes, step=step), at):
+    while killed(partial(writing, tree, changes), at):
         lose_what_is_not_durable(tmp_path)
         recovery = recover(tree)
         found = content(tree)
@@ -102,12 +107,12 @@ def test_a_recovery_killed_at_any_step_is_taken_up_by_the_next(tmp_path: Path) -
     old, new = snapshot(in_a_folder(tmp_path / "old")), expected(tmp_path, FEW)
     for at in itertools.count():
         stopped = in_a_folder(tmp_path / f"{at}")
-        if not killed(lambda step: write(WorkingTree(stopped), FEW, step=step), at):  # noqa: B023
+        if not killed(partial(writing, stopped, FEW), at):
             break
         for second in itertools.count(at % 3, 3):
             tree = tmp_path / f"{at}.{second}"
             shutil.copytree(stopped, tree, symlinks=True)
-            again = killed(lambda step: recover(tree, step=step), second)  # noqa: B023
+            again = killed(partial(recovering, tree), second)
             recover(tree)
             assert snapshot(tree) in (old, new), f"steps {at} and {second}"
             shutil.rmtree(tree)
@@ -126,7 +131,7 @@ def test_any_mixture_of_old_and_new_files_is_settled(
     changes = ChangeSet.of(OLD, {**OLD, **{path: NEW[path] for path in paths}})
     old, new = content(tree), expected(tmp_path, changes)
     first = ("sync directory", "/.repot-journal")
-    assert killed(lambda step: write(WorkingTree(tree), changes, step=step), first)
+    assert killed(partial(writing, tree, changes), first)
     (tree / ".repot-journal/applying").rename(tree / f".repot-journal/{state}")
     for path in random.Random(seed).sample(paths, len(paths) // 2):  # noqa: S311
         (tree / path).unlink(missing_ok=True)
@@ -142,16 +147,7 @@ NAMES_AFTER = {"case.py", "folder/a.py", "other.py"}
 @pytest.fixture
 def case_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every name answer to a name in another case, as on macOS and Windows."""
-
-    def locate(self: Root, path: str) -> bytes:
-        found = os.fsencode(self.directory)
-        for name in path.split("/") if path else []:
-            names = os.listdir(found) if os.path.isdir(found) else []  # noqa: PTH112, PTH208
-            same = [other for other in names if other.lower() == name.lower().encode()]
-            found += b"/" + (same[0] if same else name.encode())
-        return found
-
-    monkeypatch.setattr(Root, "locate", locate)
+    monkeypatch.setattr(Root, "locate", locate_in_any_case)
 
 
 @pytest.mark.usefixtures("case_is_ignored")
@@ -165,7 +161,7 @@ def test_a_name_changes_its_case_where_case_is_ignored(tmp_path: Path) -> None:
     for at in itertools.count():
         tree = tmp_path / f"{at}"
         lay_out(tree, files)
-        stopped = killed(lambda step: write(WorkingTree(tree), changes, step=step), at)  # noqa: B023
+        stopped = killed(partial(writing_in_any_case, tree, changes), at)
         recovery = recover(tree)
         names = {path.relative_to(tree).as_posix() for path in tree.rglob("*.py")}
         if recovery is None and stopped:
@@ -292,7 +288,7 @@ def test_a_disk_that_is_full_gets_its_files_back(tmp_path: Path) -> None:
 def test_where_finishing_fails_recovery_goes_back(tmp_path: Path) -> None:
     tree = in_git(tmp_path / "tree")
     old = content(tree)
-    assert killed(lambda step: write(WorkingTree(tree), CHANGES, step=step), 30)
+    assert killed(partial(writing, tree, CHANGES), 30)
     recovery = recover(tree, step=fail_at(6, OSError(errno.ENOSPC, "No space left on device")))
     assert recovery == Recovery("undone", tuple(CHANGES))
     assert content(tree) == old
@@ -347,7 +343,7 @@ def test_permission_bits_of_a_file_that_keeps_its_mode_are_kept(tmp_path: Path) 
     (tree / "empty").chmod(0o750)
     old = snapshot(tree)
     last = ("rename", "/finished")
-    assert killed(lambda step: write(WorkingTree(tree), CHANGES, step=step), last)
+    assert killed(partial(writing, tree, CHANGES), last)
     assert not (tree / "empty").exists()
     assert (tree / "callers/one.py").stat().st_mode & 0o777 == 0o640
     (tree / ".repot-journal/applying").rename(tree / ".repot-journal/undoing")
@@ -408,7 +404,7 @@ def test_odd_names_are_written_and_recovered(tmp_path: Path) -> None:
     old: dict[str, Blob | None] = {name: Blob(b"old\n") for name in names}
     tree = checkout(tmp_path / "tree", dict.fromkeys(names, b"old\n"))
     changes = ChangeSet.of(old, {name: Blob(b"new\n") for name in names})
-    assert killed(lambda step: write(WorkingTree(tree), changes, step=step), 24)
+    assert killed(partial(writing, tree, changes), 24)
     recovery = recover(tree)
     assert recovery is not None
     assert set(recovery.paths) == set(names)

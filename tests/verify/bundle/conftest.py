@@ -21,6 +21,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> World:
     world = World(tmp_path_factory.mktemp("used"))
     world.warm()
     assert world.run().passes
+    assert world.run("--certify-only").code == 0  # for what that imports besides
     return world
 
 
@@ -28,6 +29,13 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> World:
 def warm(world: World, used: World) -> World:
     """A world whose bundle finds its environment made, and its engine written and compiled."""
     world.warm()
+    world.resemble(used)
+    return world
+
+
+@pytest.fixture
+def written(world: World, used: World) -> World:
+    """A world whose bundle finds its engine written and compiled, and no environment."""
     world.resemble(used)
     return world
 

@@ -6,10 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from tests.transforms.checkouts import Kept, kept, lay_out_kept
 from tests.verify.histories import AFTER, BEFORE, PLAN, History
 from verify.bundle.build import Subject, build
 from verify.bundle.engine import engine_digest
@@ -41,14 +44,24 @@ class Done:
         return said
 
 
+@cache
+def _history() -> tuple[Kept, str, str]:
+    """Give the clone of every world, its base and its target: git makes it once."""
+    with tempfile.TemporaryDirectory() as folder:
+        clone = History(Path(folder))
+        base = clone.commit(BEFORE, "Sell things")
+        target = clone.commit(AFTER, "Move Money")
+        return kept(clone.folder), base, target
+
+
 class World:
     """A clone, a bundle beside it, and a cache folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        files, self.base, self.target = _history()
+        lay_out_kept(folder / "clone", files)
         self.clone = History(folder / "clone")
-        self.base = self.clone.commit(BEFORE, "Sell things")
-        self.target = self.clone.commit(AFTER, "Move Money")
         self.cache = folder / "cache"
         self.cache.mkdir(mode=0o700)
         self.file = folder / "check_money.py"
@@ -79,13 +92,18 @@ class World:
 
         What is compiled holds for a file of the same time, and lies below the name of its folder.
         """
-        engine = shutil.copytree(other.own / "engine", self.own / "engine")
+        self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.own.parent.chmod(0o700)
+        engine = shutil.copytree(
+            other.own / "engine", self.own / "engine", copy_function=os.link
+        )  # files of the same inode: who changes one takes it away first
         compiled = other.own / "compiled"
         (self.own / "compiled").symlink_to(compiled)
         theirs, ours = (
             compiled / folder.relative_to("/") for folder in (other.own / "engine", engine)
         )
-        shutil.copytree(theirs, ours)
+        ours.parent.mkdir(parents=True)
+        ours.symlink_to(theirs)
 
     def environment(self) -> Path:
         """Name the folder of this Python's environment, as the bundle does."""

@@ -111,10 +111,10 @@ class TestWithoutInstalling:
             done = world.run("--certify-only", python=python)
             assert (version, done.code, done.err) == (version, 0, "")
 
-    def test_a_change_that_is_no_move_differs(self, world: World) -> None:
-        world.target = world.clone.commit({**AFTER, "till.py": "print(1)\n"}, "More")
-        world.file.write_bytes(world.bundle())
-        done = world.run("--certify-only")
+    def test_a_change_that_is_no_move_differs(self, written: World) -> None:
+        written.target = written.clone.commit({**AFTER, "till.py": "print(1)\n"}, "More")
+        written.file.write_bytes(written.bundle())
+        done = written.run("--certify-only")
         assert done.code == 1
         assert "RESIDUAL" in done.out
 
@@ -164,50 +164,50 @@ class TestWhichCommits:
         warm.clone.git("checkout", "--quiet", "--orphan", "fresh")
         assert warm.run().code == 2
 
-    def test_a_missing_base_comes_with_the_command_that_brings_it(self, world: World) -> None:
+    def test_a_missing_base_comes_with_the_command_that_brings_it(self, written: World) -> None:
         """Before anything is installed."""
-        other = world.folder / "other"
+        other = written.folder / "other"
         subprocess.run(
-            ["git", "clone", "--quiet", "--depth=1", world.clone.folder.as_uri(), str(other)],
+            ["git", "clone", "--quiet", "--depth=1", written.clone.folder.as_uri(), str(other)],
             check=True,
         )
-        done = world.run(cwd=other)
+        done = written.run(cwd=other)
         assert done.code == 2
         assert not done.passes
-        assert not world.environment().exists()
-        command = f"git -C {other} fetch --unshallow origin {world.base}"
+        assert not written.environment().exists()
+        command = f"git -C {other} fetch --unshallow origin {written.base}"
         assert command in done.err
         subprocess.run(command.split(), check=True, capture_output=True)
-        world.warm()
-        assert world.run(cwd=other).passes
+        written.warm()
+        assert written.run(cwd=other).passes
 
-    def test_a_target_that_was_not_fetched_too(self, world: World) -> None:
+    def test_a_target_that_was_not_fetched_too(self, written: World) -> None:
         """From the remote that is there, whatever its name."""
-        world.clone.git("branch", "old", world.base)
-        other = world.folder / "other clone"
+        written.clone.git("branch", "old", written.base)
+        other = written.folder / "other clone"
         options = ["--branch=old", "--single-branch", "--origin=up", "--no-local"]
-        clone = ["git", "clone", "--quiet", *options, str(world.clone.folder), str(other)]
+        clone = ["git", "clone", "--quiet", *options, str(written.clone.folder), str(other)]
         subprocess.run(clone, check=True)
-        done = world.run(cwd=other)
+        done = written.run(cwd=other)
         assert done.code == 2
-        command = f"git -C '{other}' fetch up {world.target}"
+        command = f"git -C '{other}' fetch up {written.target}"
         assert f"Bring it with: {command}\n" in done.err
         subprocess.run(shlex.split(command), check=True, capture_output=True)
-        assert world.run("--certify-only", "--target", world.target, cwd=other).code == 0
+        assert written.run("--certify-only", "--target", written.target, cwd=other).code == 0
 
-    def test_a_branch_that_is_named_like_the_base_is_not_taken_for_it(self, world: World) -> None:
-        other = world.folder / "other"
+    def test_a_branch_that_is_named_like_the_base_is_not_taken_for_it(self, written: World) -> None:
+        other = written.folder / "other"
         subprocess.run(["git", "init", "--quiet", str(other)], check=True)
         git = ["git", "-C", str(other)]
         subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "x"], check=True)
-        for name in (world.base, world.target):
+        for name in (written.base, written.target):
             subprocess.run([*git, "update-ref", f"refs/heads/{name}", "HEAD"], check=True)
-        done = world.run("--certify-only", cwd=other)
+        done = written.run("--certify-only", cwd=other)
         assert done.code == 2
         assert "is not in this repository" in done.err
 
-    def test_no_repository_is_told(self, world: World) -> None:
-        done = world.run(cwd=world.folder)
+    def test_no_repository_is_told(self, written: World) -> None:
+        done = written.run(cwd=written.folder)
         assert done.code == 2
         assert "no-repository" in done.err
 
@@ -282,14 +282,15 @@ class TestEnvironment:
         assert not list(world.own.glob("new-*"))
         assert not world.environment().exists()
 
-    def test_where_venv_is_missing_it_says_what_to_install(self, world: World) -> None:
-        done = finish(without_venv(world), world.clone.folder, world.variables())
+    def test_where_venv_is_missing_it_says_what_to_install(self, written: World) -> None:
+        done = finish(without_venv(written), written.clone.folder, written.variables())
         assert done.code == 2
         assert "apt install python3-venv" in done.err
 
     def test_an_engine_that_was_changed_in_the_cache_is_written_anew(self, warm: World) -> None:
         assert warm.run().passes
         engine = warm.own / "engine"
+        (engine / "transforms" / "engine.py").unlink()
         (engine / "transforms" / "engine.py").write_text(
             "raise SystemExit(100)\n", encoding="utf-8"
         )

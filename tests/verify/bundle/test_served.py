@@ -152,8 +152,8 @@ def test_uv_runs_it(fresh: World, tmp_path_factory: pytest.TempPathFactory) -> N
     assert not (fresh.folder / "mark").exists()
 
 
-def test_the_script_knows_nothing_of_where_it_lies(world: World) -> None:
-    moved = world.folder / "elsewhere" / Path("a name with blanks.py")
+def test_the_script_knows_nothing_of_where_it_lies(written: World) -> None:
+    moved = written.folder / "elsewhere" / Path("a name with blanks.py")
     moved.parent.mkdir()
-    world.file.rename(moved)
-    assert world.run("--certify-only", file=moved).code == 0
+    written.file.rename(moved)
+    assert written.run("--certify-only", file=moved).code == 0

@@ -118,14 +118,18 @@ def _parts(report: Report) -> Iterator[_Part]:
     yield _table(
         report.sections[0].title, ("", "commit", "subject", "verdict"), map(_commit, commits)
     )
+    shown = [finding for finding in report.sections[0].findings if any(map(_is_code, finding.rows))]
+    if shown:
+        yield _section(Section("These lines, commit by commit", tuple(shown)))
 
 
 def _commit(link: Mapping[str, Any]) -> tuple[str, ...]:
     """One commit of a chain as a row."""
-    said = f"{link['verdict']}: {link['reason']}"
+    said = "; ".join(link["said"][:2] if link["plan"] is None else link["said"][:1])
     if link["lines"]:
         said += f"; {link['traced']:,} of {link['lines']:,} lines traced past the move"
-    mark = "✗" if link["red"] else {"proved": "✓", "certified": "✓"}.get(link["verdict"], "")
+    proved = {"proved": "✓", "certified": "✓"}.get(link["verdict"], "")
+    mark = {"red": "✗", "amber": "!"}.get(link["colour"], proved)
     return mark, code(link["commit"][:12]), code(link["subject"]), words(said)
 
 

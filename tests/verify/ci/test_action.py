@@ -99,7 +99,7 @@ class TestRun:
         assert run(runner.environment(event)) == 0
         assert "for human eyes: it claims no move" in runner.summary()
         printed = capsys.readouterr().out
-        assert "\n::notice title=Repot%3A for human eyes::" in printed
+        assert "\n::notice file=plans/split.toml,line=1,title=Repot%3A for human eyes::" in printed
         assert "::error" not in printed
         assert run(runner.environment(event, strict="true")) == 1
 

@@ -12,6 +12,7 @@ import yaml
 
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from transforms.errors import Refusal
+from verify.chain.how import How
 from verify.ci.hook import judge_push
 from verify.ci.start import ROOT
 from verify.report.report import Report, Verdict
@@ -42,7 +43,7 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
 def judged(history: History, start: str = "", end: str = "", remote: str = "") -> Report:
     given = {"FROM_REF": start, "TO_REF": end, "REMOTE_NAME": remote}
     environment = {f"PRE_COMMIT_{name}": value for name, value in given.items() if value}
-    return judge_push(history.folder, environment, jobs=1, strict=False)
+    return judge_push(history.folder, environment, How(jobs=1))
 
 
 class TestRange:

@@ -150,7 +150,7 @@ def _two(repo: Path, typed: str) -> Change:
     base, _, target = typed.partition("..")
     from_merge_base = target.startswith(".")
     base, target = base or "HEAD", target.removeprefix(".") or "HEAD"
-    if ".." in target:
+    if ".." in target or target.startswith("."):
         raise Refusal(
             "bad-range",
             f"`{typed}` is no range of commits.",

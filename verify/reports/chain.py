@@ -28,7 +28,7 @@ from verify.chain.links import (
 from verify.chain.looking import ADDED, OTHER_FILE, REMOVED, Spot
 from verify.history.ranges import open_range
 from verify.history.trailers import NONE, TRAILER
-from verify.kernel.verdict import CERTIFIED
+from verify.kernel.verdict import BREAKS, CERTIFIED
 from verify.report.escape import visible
 from verify.report.marks import Mark, sided
 from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted, cut, listed
@@ -259,7 +259,9 @@ def link_marks(link: Link, *, strict: bool = False) -> Iterator[Mark]:
     for spot in spots:
         place, why = sided(spot.path, spot.line, spot.side, spot.why)
         title = _KINDS.get(spot.kind, _TITLES[label])
-        yield Mark(place, title, why, is_red, name, link.subject)
+        # Of a proved move that fails by what it breaks, the rest is only to be read.
+        failing = is_red and (link.judgement.verdict != PROVED or spot.kind == BREAKS)
+        yield Mark(place, title, why, failing, name, link.subject)
     alone = judgement.verdict == UNREAD or link.is_red
     if (alone and not spots) or judgement.verdict in _BY_ITS_MESSAGE:
         title, first = judgement.verdict, Place(judgement.first)

@@ -21,7 +21,7 @@ from verify.proofs.certify import certify_commits
 from verify.report.exhibits import Text
 from verify.review.moved_code import flows_of, moved_sides, texts_at
 
-PATIENCE = 5.0  # seconds for one commit
+PATIENCE = 5.0  # seconds of work for one commit
 MOST_LINES = 20  # of one place
 SMALLEST_MOVE = 20  # lines; of fewer nobody is asked to write a plan
 ADDED, REMOVED, PLAIN = "+", "-", " "

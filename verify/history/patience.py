@@ -1,4 +1,7 @@
-"""Work that is given up after some seconds."""
+"""Work that is given up after some seconds of this process's own time.
+
+Not of the clock: what a commit comes to should not hang on what else the machine does.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ class TooLongError(BaseException):
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raise `TooLongError` in the block when it takes longer.
+    """Raise `TooLongError` in the block when it has taken more processor time.
 
     That works in the thread that started the program, where work of ours is done; there is no
     limit in another one.
@@ -25,13 +28,13 @@ def within(seconds: float) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGALRM, _raise)
-    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+    before = signal.signal(signal.SIGPROF, _raise)
+    signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _raise(_number: int, _frame: FrameType | None) -> None:

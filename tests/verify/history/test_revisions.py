@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from copy import copy
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.verify.histories import AFTER, BEFORE, PLAN, History
+from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from transforms.errors import Refusal
 from verify import cli
 from verify.history.revisions import Change, literal_commits, literal_range, opened
@@ -302,3 +303,35 @@ def test_the_ids_that_were_judged_are_in_the_json(history: History, tmp_path: Pa
         assert (told["base"], told["target"]) == ids(history, "start", "topic")
         assert told["typed"] == "main..topic"
         assert "has moved on" in told["read_as"]
+
+
+def test_verbose_adds_the_seconds_of_each_phase_in_every_command(
+    history: History,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("verify.bundle.installed.require_installed", lambda: None)
+    monkeypatch.setenv("REPOT_CACHE", str(tmp_path / "cache"))
+    plan = tmp_path / "split.toml"
+    plan.write_text(PLAN)
+    history.commit({**BEFORE, PLAN_PATH: PLAN})
+    history.commit({**AFTER, PLAN_PATH: PLAN}, f"Move\n\nMechanical-Move: {PLAN_PATH}")
+    two = ["--base", "HEAD^", "--target", "HEAD"]
+    given = {
+        "apply": [str(plan), "--at", "HEAD^"],
+        "blame": ["HEAD^..HEAD"],
+        "bundle": [str(plan), *two, "-o", str(tmp_path / "check.py")],
+        "certify": [],
+        "chain": ["HEAD^..HEAD", "-j1"],
+        "infer": [],
+        "review": [],
+        "series": ["-j1"],
+        "verify": [str(plan), *two],
+    }
+    assert set(given) == {command.name for command in cli.app.registered_commands}
+    for command, arguments in given.items():
+        commits = arguments or ["HEAD"]
+        assert cli.run([command, *commits, "--repo", str(history.folder), "-v"]) == 0
+        shown = capsys.readouterr().out.partition("\nSeconds\n")[2].partition("\n\n")[0]
+        assert re.match(r"(?:  \S.* +\d+\.\d{3}(?:\n|\Z))+\Z", shown), command

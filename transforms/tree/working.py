@@ -267,5 +267,13 @@ def _is_same(blob: Blob | None, kept: tuple[int, str] | None) -> bool:
 
 def object_id(data: bytes, like: str) -> str:
     """Give git's name for a file's bytes, by the hash that the other name was made with."""
+    return streamed_id([data], len(data), like)
+
+
+def streamed_id(blocks: Iterable[bytes], size: int, like: str) -> str:
+    """Give the same of a file of so many bytes that comes piece by piece."""
     algorithm = hashlib.sha256 if len(like) == 64 else hashlib.sha1
-    return algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    digest = algorithm(b"blob %d\0" % size, usedforsecurity=False)
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()

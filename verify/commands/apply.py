@@ -159,6 +159,7 @@ def _run(request: Request, shown: Output, telling: Working) -> Report | None:
         return report if done.stopped else _write(tree, outcome.changes, report)
     if request.mode != "diff":
         return report
+    telling.hush()
     console.print_diff(outcome.changes.diff(), sys.stdout)
     line = done.unjudged if done.gate is None else gate_line(done.gate)
     console.print_text(f"{visible(line)}\n", sys.stderr)

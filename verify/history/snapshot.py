@@ -17,10 +17,10 @@ from pathlib import Path
 
 from transforms.errors import Place, Refusal
 from transforms.paths import from_bytes, to_bytes
-from transforms.result.changes import EXECUTABLE, REGULAR, SUBMODULE, Blob
+from transforms.result.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, Blob
 from transforms.tree import GitTree, WorkingTree, git
 from transforms.tree.git import GitError, MissingObjectError, Repository
-from transforms.tree.working import Staged, object_id
+from transforms.tree.working import Staged, object_id, streamed_id
 from verify.history.lineends import (
     ATTRIBUTES,
     Ends,
@@ -32,6 +32,7 @@ from verify.history.lineends import (
 from verify.history.scratch import Scratch
 
 _Say = Callable[[int, int], None]  # told how many of how many files are read
+_MOST = 128 << 20  # bytes of a file that is held in memory
 _RECENT = 2_000_000_000  # nanoseconds: no clock of a file system is coarser
 _TO_BE_ADDED = 0x20000000  # the flag of an index entry that has only been announced
 _DETAILS = re.compile(
@@ -142,35 +143,59 @@ class _Reading:
             path: (self._staged[path].mode, self._staged[path].id)
             for path in self._listing.left_out
         }
-        apart = []
+        apart: list[str] = []
+        unjudged: list[tuple[str, str]] = []
         for number, (path, mode) in enumerate(self._listing.modes.items()):
             say(number, len(self._listing.modes))
             if mode == SUBMODULE:
                 entries[path] = mode, self._commit_of(path) or self._staged[path].id
                 continue
-            blob = self._read(path)
             entry = self._staged.get(path)
-            if entry is not None and entry.id == self._raw[path]:
-                entries[path] = mode, entry.id
+            name = self._id_of(path)
+            if entry is not None and entry.id == name:
+                entries[path] = mode, name
+            elif self._is_large(path):
+                unjudged.append((path, f"its {self._listing.seen[path][1]:,} bytes"))
+                self._as_in_head(path, entries)
             elif mode in {REGULAR, EXECUTABLE}:
                 apart.append(path)
             else:
-                entries[path] = mode, self._scratch.blob(blob.data)
+                entries[path] = mode, self._scratch.blob(self._read(path).data)
         for path in self._listing.nested:
             commit = self._commit_of(path)
             if commit is not None:
                 entries[path] = SUBMODULE, commit
-        unjudged = tuple(self._converted(apart, entries)) if apart else ()
+        unjudged += self._converted(apart, entries) if apart else ()
         rows = [(path, *entries[path]) for path in sorted(entries, key=to_bytes)]
-        return Snapshot(self._scratch.tree(rows), unjudged)
+        return Snapshot(self._scratch.tree(rows), tuple(sorted(unjudged)))
 
     def read_otherwise(self, paths: Iterable[str]) -> Iterator[str]:
         """Name those of the files that have other bytes than when they were read."""
         for path in paths:
             before = self._raw.get(path)
-            self._read(path)
-            if before is not None and self._raw[path] != before:
+            if before is not None and self._id_of(path) != before:
                 yield path
+
+    def _id_of(self, path: str) -> str:
+        """Give git's name for the bytes as they lie there."""
+        if self._is_large(path):
+            size = self._listing.seen[path][1]
+            try:
+                name = streamed_id(self._tree.disk.blocks(path), size, self._head.commit)
+            except OSError:
+                raise _changed(path) from None
+        else:
+            name = object_id(self._read(path).data, self._head.commit)
+        self._raw.setdefault(path, name)
+        return name
+
+    def _is_large(self, path: str) -> bool:
+        is_link = self._listing.modes[path] == SYMLINK
+        return not is_link and self._listing.seen[path][1] > _MOST
+
+    def _as_in_head(self, path: str, entries: dict[str, tuple[int, str]]) -> None:
+        if path in self._head.entries():
+            entries[path] = self._head.entries()[path], self._head.ids()[path]
 
     def _read(self, path: str) -> Blob:
         try:
@@ -181,7 +206,6 @@ class _Reading:
             raise
         if blob is None or blob.mode != self._listing.modes[path]:
             raise _changed(path)
-        self._raw[path] = object_id(blob.data, self._head.commit)
         return blob
 
     def _converted(
@@ -204,8 +228,7 @@ class _Reading:
                 entries[path] = blob.mode, entry.id
                 continue
             yield path, why
-            if path in self._head.entries():
-                entries[path] = self._head.entries()[path], self._head.ids()[path]
+            self._as_in_head(path, entries)
 
     def _kept(self, data: bytes, ends: Ends, entry: Staged | None) -> str:
         """Keep what git would store, and give its id."""

@@ -27,6 +27,8 @@ class Working:
         self.seconds: list[tuple[str, float]] = []
         self._what, self._since = "", 0.0
         self._step = self._how_far = ""
+        self._done = Event()
+        self._teller: Thread | None = None
 
     def step(self, what: str, number: int = 0, of: int = 0) -> None:
         """Begin a phase, the `number`th of so many; the one before is done."""
@@ -53,6 +55,18 @@ class Working:
             self.seconds.append((self._what, time.perf_counter() - self._since))
         self._what = ""
 
+    def tell(self, out: TextIO) -> None:
+        """Begin to tell it there."""
+        self._teller = Thread(target=_tell, args=(self, out, self._done), daemon=True)
+        self._teller.start()
+
+    def hush(self) -> None:
+        """Tell no more, and leave no line behind: what is printed next comes from the command."""
+        self.end()
+        self._done.set()
+        if self._teller is not None:
+            self._teller.join()
+
     def line(self) -> str:
         """Say what is being done and how far it is, on one line."""
         parts = [f"{self._what} ({self._step})" if self._step else self._what, self._how_far]
@@ -66,19 +80,12 @@ def working(what: str = "", *, stream: TextIO | None = None) -> Iterator[Working
     if what:
         found.step(what)
     out = sys.stderr if stream is None else stream
-    if not out.isatty():
-        yield found
-        found.end()
-        return
-    done = Event()
-    teller = Thread(target=_tell, args=(found, out, done), daemon=True)
-    teller.start()
+    if out.isatty():
+        found.tell(out)
     try:
         yield found
-        found.end()
     finally:
-        done.set()
-        teller.join()
+        found.hush()
 
 
 def _tell(found: Working, out: TextIO, done: Event) -> None:

@@ -9,7 +9,7 @@ from verify.history.revisions import Change
 from verify.report.marks import Mark
 from verify.report.report import Finding, Report, Section, Verdict, counted
 
-_WHY = "what git would store of it hangs on {}, which Repot does not run"
+_WHY = "what git would store of it hangs on {}, which is not judged"
 
 
 def ranged(report: Report, change: Change) -> Report:

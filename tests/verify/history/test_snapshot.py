@@ -234,6 +234,18 @@ def test_a_filtered_file_that_git_takes_for_unchanged_is_what_the_index_has(repo
     assert not (repo / "RAN").exists()
 
 
+def test_a_large_file_is_not_held_in_memory(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "_MOST", 100)
+    lay_out(repo, {"kept": b"x" * 101, "old": b"o" * 200})
+    commit_all(repo)
+    lay_out(repo, {"old": b"n" * 200, "new": b"x" * 101, "small": b"x" * 100})
+    found, files = taken(repo)
+    assert found.unjudged == (("new", "its 101 bytes"), ("old", "its 200 bytes"))
+    assert (files["kept"][1], files["old"][1]) == (b"x" * 101, b"o" * 200)
+    assert "new" not in files
+    assert files["small"][1] == b"x" * 100
+
+
 def test_hostile_configuration_runs_nothing(repo: Path) -> None:
     trap = repo.parent / "trap"
     trap.write_text(f"#!/bin/sh\ntouch {repo.parent}/RAN\ncat\n")

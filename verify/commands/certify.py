@@ -29,6 +29,7 @@ what a reviewer reads. The range is one change; nothing in it is run.
 
 \b
 Examples:
+  repot certify                              what is not committed yet
   repot certify main..HEAD
   repot certify HEAD^..HEAD --json certificate.json
   repot certify e1955bf57ab3..7e7e3820c26b --repo ../sglang.git

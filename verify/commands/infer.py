@@ -29,6 +29,7 @@ what no operation explains becomes authored text, counted. The plan that is foun
 
 \b
 Examples:
+  repot infer -o split.toml                  of what is not committed yet
   repot infer main..HEAD -o split.toml
   repot infer e1955bf57ab3..7e7e3820c26b --repo ../sglang.git
 

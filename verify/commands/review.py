@@ -30,6 +30,7 @@ measured. The range is one change; nothing in it is run. --html writes a page to
 
 \b
 Examples:
+  repot review                               what is not committed yet
   repot review main..HEAD
   repot review main..HEAD --html review.html
   repot review e1955bf57ab3..7e7e3820c26b --repo ../sglang.git

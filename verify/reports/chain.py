@@ -31,7 +31,19 @@ from verify.history.trailers import NONE, TRAILER
 from verify.kernel.verdict import BREAKS, CERTIFIED
 from verify.report.escape import visible
 from verify.report.marks import Mark, sided
-from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted, cut, listed
+from verify.report.report import (
+    Finding,
+    Report,
+    Row,
+    Section,
+    Style,
+    Verdict,
+    counted,
+    cut,
+    listed,
+    outside_ascii,
+    shortened,
+)
 from verify.reports.blame import beside
 from verify.reports.certify import MARKS
 
@@ -220,10 +232,11 @@ def _to_read(judgement: Judgement) -> tuple[str, tuple[Spot, ...]]:
 def _spots(label: str, spots: tuple[Spot, ...]) -> Iterator[Row]:
     """Each place with its lines, under one label."""
     for spot in spots[:_MOST_SPOTS]:
-        lines = [(line, _SIGNS.get(sign, Style.PLAIN)) for sign, line in spot.lines]
+        lines = [(shortened(line), _SIGNS.get(sign, Style.PLAIN)) for sign, line in spot.lines]
         more = [(f"... {counted(spot.more, 'more line')}", Style.PLAIN)] if spot.more else []
         where = f"{Place(spot.path, spot.line or None)}: {spot.why}"
         yield Row(label, ((where, Style.PLAIN), *lines, *more))
+        yield from outside_ascii("\n".join(line for sign, line in spot.lines if sign == ADDED))
         label = ""
     if len(spots) > _MOST_SPOTS:
         yield Row.of("", (f"... {counted(len(spots) - _MOST_SPOTS, 'more place')}",))

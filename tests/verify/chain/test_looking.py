@@ -80,6 +80,19 @@ class TestWithoutATrailer:
             "::it claims no move (change)\n"
         )
 
+    def test_long_lines_are_cut_and_hidden_characters_are_named(
+        self, history: History, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        history.commit(BEFORE)
+        hidden = f"pay()  # \u202e{'x' * 5_000}\n"
+        history.commit({**AFTER, "till.py": f"{AFTER['till.py']}\n{hidden}"})
+        chain(history)
+        out = capsys.readouterr().out
+        assert "holds characters outside ASCII" in out
+        assert "U+202E" in out
+        assert "\u202e" not in out
+        assert "x" * 1_000 not in out
+
     def test_it_is_kept_with_its_lines(self, history: History) -> None:
         history.commit(BEFORE)
         history.commit(MIXED)

@@ -76,6 +76,17 @@ class TestRange:
         assert report.verdict is Verdict.HOLDS
         assert "no commit claims a move" in report.summary[0]
 
+    def test_what_is_asked_for_holds_for_a_push(self, history: History) -> None:
+        base = history.git("rev-parse", "HEAD")
+        history.commit({**BEFORE, PLAN_PATH: PLAN, "x.py": "x = 1\n"}, "Add x")
+        environment = {"PRE_COMMIT_FROM_REF": base, "PRE_COMMIT_TO_REF": "HEAD"}
+        for how, verdict in (
+            (How(jobs=1), Verdict.HOLDS),
+            (How(jobs=1, strict=True), Verdict.DIFFERS),
+            (How(jobs=1, declare=True), Verdict.DIFFERS),
+        ):
+            assert judge_push(history.folder, environment, how).verdict is verdict
+
     def test_a_deletion_is_not_judged(self, history: History) -> None:
         report = judged(history, "HEAD", ZEROS)
         assert report.verdict is Verdict.HOLDS

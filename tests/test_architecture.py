@@ -19,7 +19,7 @@ FLOORS = {
         "formatters", "write", "imports", "move", "callers", "relocation", "engine",
     ),
     "verify": (
-        "certificate", "kernel", "report", "history", "ancestry", "proofs", "inference", "review",
+        "kernel", "certificate", "report", "history", "ancestry", "proofs", "inference", "review",
         "chain", "reports", "bundle", "release", "ci", "commands", "cli", "__main__",
     ),
 }  # fmt: skip

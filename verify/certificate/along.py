@@ -13,10 +13,10 @@ from posixpath import basename, dirname
 
 from verify.certificate.judge import Judge
 from verify.certificate.names import last_name, words
-from verify.certificate.nodes import walk
 from verify.certificate.order import Order
 from verify.certificate.resolve import Side
 from verify.certificate.source import Module, imports_of, is_python, only_imports
+from verify.kernel.nodes import walk
 
 Files = Mapping[str, tuple[bytes, int]]
 TESTS = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")

@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from verify.certificate.nodes import children, walk
 from verify.certificate.source import (
     FUNCTIONS,
     IMPORTS,
@@ -27,6 +26,7 @@ from verify.certificate.source import (
     imports_of,
     only_imports,
 )
+from verify.kernel.nodes import children, walk
 
 NOW, LATER, HINT = "now", "later", "hint"  # run on import, run when called, never evaluated
 # What these wrap stays what it is: nothing is registered, no annotation is evaluated.
@@ -156,7 +156,7 @@ class _Walker:
         method = _METHODS.get(node.__class__)
         if method is not None:
             method(self, node, scope, when, cond)
-        elif not isinstance(node, ast.expr_context):
+        else:
             self.every(children(node), scope, when)
 
     def every(self, nodes: Iterable[ast.AST | None], scope: _Scope | None, when: str) -> None:

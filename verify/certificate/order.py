@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from verify.certificate.judge import Judge
 from verify.certificate.meaning import Look
 from verify.certificate.names import HARMLESS, HINT, NOW, arguments, last_name
-from verify.certificate.nodes import children, walk
 from verify.certificate.pieces import Place
 from verify.certificate.place import is_main_guard
 from verify.certificate.resolve import Side
@@ -22,10 +21,12 @@ from verify.certificate.source import (
     Module,
     Unit,
     blocks,
+    imports_of,
     is_text,
     only_imports,
     stem_of,
 )
+from verify.kernel.nodes import children, walk
 
 # Libraries whose decorators wrap and register nothing.
 _WRAPPERS = re.compile(
@@ -84,13 +85,11 @@ class Order:
 
     def _run(self, side: Side, entry: str) -> _Run:
         """Load a module; what that does is told once."""
-        place = side, entry
-        if place in self._runs:
-            return self._runs[place]
-        modules = self.old if side is self.judge.base else self.new
-        run = _Run(self, side, modules, entry)
-        if len(self._runs) < _MOST_KEPT:
-            self._runs[place] = run
+        run = self._runs.get((side, entry))
+        if run is None:
+            run = _Run(self, side, self.old if side is self.judge.base else self.new, entry)
+            if len(self._runs) < _MOST_KEPT:
+                self._runs[side, entry] = run
         return run
 
     def _exchanged(self) -> None:
@@ -139,7 +138,8 @@ class Order:
         loaded = set[str]()
         for home in (*homes, *filter(None, [self.old.get(new.stem)])):
             for unit in (unit for unit in home.source.units if "import" in unit.text):
-                for level, name in {item[1:3] for item in self.judge.facts(home, unit).imports}:
+                items = (item for part in walk(unit.node) for item in imports_of(part))
+                for level, name in {item[1:3] for item in items}:
                     loaded.update(base.find(home.path, level, name))
         for site, item in new.imports():
             if target.guards(new, site.unit, site.guards, hint=False) is None:
@@ -351,7 +351,7 @@ class Order:
 
     def _calls(self, side: Side, module: Module, unit: Unit, nodes: Iterable[ast.expr]) -> bool:
         """Tell whether expressions call what may have an effect."""
-        found = self.judge.facts(module, unit).calls
+        found = self.judge.facts(module, unit, deep=False).calls
         run = {id(call): ref for ref, call, when in found if when == NOW}
         for part in (part for node in nodes for part in walk(node)):
             if isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
@@ -362,18 +362,15 @@ class Order:
             if id(part) in run and not (outside and _MAKERS.fullmatch(last_name(part))):
                 return True
             negates = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
-            if (
-                isinstance(part, _OPERATORS)
-                and not negates
-                and self._operates(side, module, unit, part)
-            ):
+            operates = isinstance(part, _OPERATORS) and not negates
+            if operates and self._operates(side, module, unit, part):
                 return True
         return False
 
-    def _operates(self, side: Side, module: Module, unit: Unit, node: ast.expr) -> bool:
+    def _operates(self, side: Side, module: Module, unit: Unit, node: ast.AST) -> bool:
         """Tell whether an operand is an object that code of the tree made: its class may act."""
         operands = set(map(id, children(node)))
-        for ref in self.judge.facts(module, unit).refs:
+        for ref in self.judge.facts(module, unit, deep=False).refs:
             if id(ref.node) in operands:
                 for what, _ in side.resolve(module, ref, deep=True).whats:
                     home = self._home(what)
@@ -458,6 +455,7 @@ class _Run:
         self.trace: list[Place] = []
         self.faults: set[tuple[str, int, str, str]] = set()
         self._reached: dict[str, float] = {}
+        self._whole: set[str] = set()  # with all that it lies in
         self._ran: dict[Place, int] = {}  # where in the trace
         self._outside: dict[str, int] = {}  # what no one here changed: how much ran before
         self._load(entry)
@@ -468,11 +466,14 @@ class _Run:
         return {n for n, size in self._outside.items() if size <= at and n in other._outside}
 
     def _load(self, stem: str) -> None:
+        if stem in self._whole:
+            return
         parts = stem.split("/")
         for size in range(1, len(parts) + 1):
             part = "/".join(parts[:size])
             if part in self.modules and part not in self._reached:
                 self._execute(self.modules[part])
+        self._whole.add(stem)
 
     def _execute(self, module: Module) -> None:
         items = self.order.imports(self.side, module)

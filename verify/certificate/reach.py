@@ -22,7 +22,6 @@ from verify.certificate.names import (
     last_name,
     words,
 )
-from verify.certificate.nodes import walk
 from verify.certificate.resolve import Side, named
 from verify.certificate.source import (
     FUNCTIONS,
@@ -35,6 +34,7 @@ from verify.certificate.source import (
     parse,
     stem_of,
 )
+from verify.kernel.nodes import walk
 
 Read = Callable[[Iterable[str]], Mapping[str, bytes]]
 # A line that reaches into a module: by `import`, `star`, `read`, `write`, `patch` or `string`;

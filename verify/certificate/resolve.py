@@ -11,7 +11,7 @@ import builtins
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from verify.certificate.meaning import (
@@ -77,6 +77,7 @@ class Side:
         self._cache: dict[tuple[str, str, Look], Meaning] = {}
         self._found: dict[tuple[str, int, str], tuple[str, ...]] = {}
         self._edges: dict[str, set[tuple[str, int]]] = {}
+        self._named: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._cycles = 0
         for path in sorted(paths):
             if path.endswith(".py"):
@@ -323,20 +324,24 @@ class Side:
         self, module: Module, ref: Ref, *, limit: int | None = None, deep: bool = False
     ) -> Meaning:
         """Tell what a reference means, attributes of modules included."""
-        look = Look(ref.when == HINT, deep, limit)
-        if ref.local is not None:
-            root = either([self.follow(module, item, look) for item in ref.local])
-            root = root._replace(snapshot=2 * any(item.member for item in ref.local))
-        else:
-            root = self.lookup(module, ref.name, look)
-        found = self._descend(root, ref.attrs, look)
+        found = self._meaning(module, ref, Look(ref.when == HINT, deep, limit))
         return found._replace(loaded=self._loaded(module, ref, found.alternatives))
 
-    def modules(self, module: Module, ref: Ref) -> Iterator[str]:
+    def _meaning(self, module: Module, ref: Ref, look: Look) -> Meaning:
+        if ref.local is None:
+            return self._descend(self.lookup(module, ref.name, look), ref.attrs, look)
+        root = either([self.follow(module, item, look) for item in ref.local])
+        snapshot = 2 * any(item.member for item in ref.local)
+        return self._descend(root._replace(snapshot=snapshot), ref.attrs, look)
+
+    def modules(self, module: Module, ref: Ref) -> Sequence[str]:
         """Give the modules of the tree that a reference names."""
-        for what, rest in self.resolve(module, ref).whats:
-            if what[0] == "mod" and not rest:
-                yield self.place(what[1])
+        asked = module.path, ref.name, ref.attrs, ref.when == HINT, ref.local
+        if asked not in self._named:
+            ends = self._meaning(module, ref, Look(ref.when == HINT)).whats
+            found = (self.place(what[1]) for what, rest in ends if what[0] == "mod" and not rest)
+            self._named[asked] = tuple(sorted(found))
+        return self._named[asked]
 
     def _descend(self, start: Meaning, attrs: tuple[str, ...], look: Look) -> Meaning:
         ends: list[Alternative] = []
@@ -450,8 +455,7 @@ class Side:
         found: list[Any] = []
         owned = bool(guards) and not only_imports(module.source.units[unit].node)
         for guard in guards:
-            holds = self._holds(module, guard, hint)
-            if holds is False:
+            if (holds := self._holds(module, guard, hint)) is False:
                 return None
             if holds is None:
                 tests = () if owned else tuple(self._test(module, t) for t in guard.tests)
@@ -475,10 +479,8 @@ class Side:
             decisive = isinstance(test.op, ast.Or)
             values = [self._truth(module, part, hint) for part in test.values]
             return decisive if decisive in values else None
-        dotted = None
-        if isinstance(test, ast.Name):
-            dotted = module.outside(test.id)
-        elif isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name):
+        dotted = module.outside(test.id) if isinstance(test, ast.Name) else None
+        if isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name):
             dotted = f"{module.outside(test.value.id)}.{test.attr}"
         return hint if dotted in CHECKING and not self.find("", 0, "typing") else None
 

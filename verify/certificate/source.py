@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from verify.certificate.nodes import LEAVES, children, walk
+from verify.kernel.nodes import children, walk
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
@@ -28,6 +28,8 @@ _NAMED: dict[type, str] = {
     ast.MatchStar: "name",
     ast.MatchMapping: "rest",
 }
+# Most of a tree: they bind nothing themselves, and open no scope.
+_INERT = frozenset({ast.Attribute, ast.Call, ast.Constant, ast.keyword, ast.Expr, ast.Subscript})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 MOST_BYTES = 8 << 20  # of one Python file; nobody reviews a larger one, and parsing takes minutes
@@ -340,11 +342,11 @@ def bound(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
     while todo:
         node = todo.pop()
         kind = node.__class__
-        if kind in LEAVES:
-            continue
-        if isinstance(node, ast.Name):
-            if not isinstance(node.ctx, ast.Load):
-                yield node.id, node
+        if kind is ast.Name:
+            if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
+                yield node.id, node  # type: ignore[attr-defined]
+        elif kind in _INERT:
+            todo += children(node)[::-1]
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             yield node.name, node
             todo.extend(reversed(_outside(node)))

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from posixpath import basename, dirname
 
-from verify.certificate.nodes import walk
 from verify.certificate.pieces import Place, name_of
 from verify.certificate.source import Source, Unit, imports_of, is_text, only_imports, stem_of
+from verify.kernel.nodes import walk
 
 Sources = Mapping[str, Source]
 _WORD = re.compile(r"\w[\w./:]*\w")

@@ -23,7 +23,7 @@ print(judge(AFTER, {**BEFORE, "pkg/new.py": "def f():\\n    pass\\n"}))
 
 
 def test_it_is_small_modules_behind_an_interface() -> None:
-    assert len(MODULES) == 20
+    assert len(MODULES) == 19
     assert "__init__.py" in {path.name for path in MODULES}
     assert all(len(path.read_text("utf-8").splitlines()) <= 500 for path in MODULES)
 
@@ -37,7 +37,8 @@ def test_it_imports_the_standard_library_and_itself() -> None:
                 names = [str(node.module)]
             for name in names:
                 top = name.partition(".")[0]
-                assert top in sys.stdlib_module_names or name.startswith("verify.certificate")
+                known = name == "verify.kernel.nodes" or name.startswith("verify.certificate")
+                assert top in sys.stdlib_module_names or known
 
 
 def test_it_neither_runs_nor_writes_anything() -> None:

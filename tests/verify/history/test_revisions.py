@@ -312,6 +312,7 @@ def test_verbose_adds_the_seconds_of_each_phase_in_every_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("verify.bundle.installed.require_installed", lambda: None)
+    monkeypatch.setattr("verify.bundle.build.build", lambda _: b"")  # it would carry the engine
     monkeypatch.setenv("REPOT_CACHE", str(tmp_path / "cache"))
     plan = tmp_path / "split.toml"
     plan.write_text(PLAN)

@@ -55,9 +55,15 @@ sub/*.text !text
 ENDINGS = [line.split()[0].removeprefix("*") for line in ATTRIBUTES.splitlines()[:-1]]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    files = {"a.py": b"a = 1\n", "gone.py": b"", "run": b"x\n"}
+    return checkout(tmp_path_factory.mktemp("made") / "repo", files)
+
+
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return checkout(tmp_path / "repo", {"a.py": b"a = 1\n", "gone.py": b"", "run": b"x\n"})
+def repo(made: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(made, tmp_path / "repo", symlinks=True)
 
 
 def taken(repo: Path, *, staged: bool = False) -> tuple[Snapshot, dict[str, tuple[int, bytes]]]:

@@ -204,7 +204,8 @@ def _declared(judgement: Judgement, commit: Commit, trailer: Trailer) -> Judgeme
     """Find fault with a commit that does not say whether it is a move; some need not say it."""
     if trailer.declares or len(commit.parents) > 1:
         return judgement
-    if _REVERT.search(commit.message) or _BOT.search(commit.author):
+    by = f"{commit.author} <{commit.address}"
+    if _REVERT.search(commit.message) or _BOT.search(by):
         return judgement
     reason = f"it does not say whether it is a move; {judgement.reason}"
     return replace(judgement, verdict=UNDECLARED, reason=reason)

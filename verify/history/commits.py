@@ -20,7 +20,8 @@ class Commit:
     tree: str
     parents: tuple[str, ...]
     message: str
-    author: str = ""  # name and address, as git keeps them
+    author: str = ""  # a name, without its address
+    address: str = ""
 
     @property
     def subject(self) -> str:
@@ -86,6 +87,7 @@ def _parsed(name: str, raw: bytes) -> Commit:
     first, *rest = [line.decode("utf-8", "replace").partition(" ") for line in head.split(b"\n")]
     parents = tuple(value for _, _, value in takewhile(lambda field: field[0] == "parent", rest))
     tree = first[2] if first[0] == "tree" else ""
-    author = next((value for field, _, value in rest if field == "author"), "")
-    who = author.rpartition(">")[0]
-    return Commit(name, tree, parents, message.decode("utf-8", "replace"), who)
+    signed = next((value for field, _, value in rest if field == "author"), "")
+    author, _, address = signed.rpartition(">")[0].partition("<")
+    text = message.decode("utf-8", "replace")
+    return Commit(name, tree, parents, text, author.strip(), address)

@@ -120,7 +120,8 @@ def _uncommitted(
         )
     folder = scratch.repository.directory
     base = GitTree(folder, head.commit)
-    target = GitTree(folder, scratch.commit(found.tree, [head.commit]))
+    subject = f"The {place}, not committed yet"
+    target = GitTree(folder, scratch.commit(found.tree, [head.commit], subject))
     target.label = place
     if dict(base.ids()) == dict(target.ids()) and base.entries() == target.entries():
         left_out = "".join(f" Not judged: `{path}` ({why})." for path, why in found.unjudged)

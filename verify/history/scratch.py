@@ -52,10 +52,10 @@ class Scratch:
     ) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def commit(self, tree: str, parents: Iterable[str] = ()) -> str:
-        """Make a commit of a tree; the same tree and parents give the same id everywhere."""
+    def commit(self, tree: str, parents: Iterable[str] = (), subject: str = "Repot") -> str:
+        """Make a commit of a tree; the same of all three gives the same id everywhere."""
         lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
-        text = "\n".join([*lines, f"author {_NOBODY}", f"committer {_NOBODY}", "", "Repot", ""])
+        text = "\n".join([*lines, f"author {_NOBODY}", f"committer {_NOBODY}", "", subject, ""])
         return self._made.store("commit", text.encode())
 
     def blob(self, data: bytes) -> str:

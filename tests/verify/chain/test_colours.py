@@ -76,6 +76,10 @@ def test_a_proved_move_that_breaks_a_reader_is_amber_and_red_under_strict(
     assert out.endswith(
         f"\nAMBER: every claimed move is proved. A proved move breaks a reader: {name}.\n"
     )
+    page = history.folder.parent / "summary.md"
+    chain(history, "--markdown", str(page))
+    assert page.read_text().startswith("## repot chain: ! it holds, and leaves something to read\n")
+    capsys.readouterr()
     code, data = chain(history, "--strict", "--github", "-")
     assert (code, data["colour"], data["commits"][0]["colour"]) == (1, "red", "red")
     assert data["summary"][-1] == f"RED by --strict: A proved move breaks a reader: {name}."

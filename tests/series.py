@@ -31,12 +31,13 @@ _DRAWN = ("transforms/plans/02-mha.toml", "transforms/plans/12-proofs.toml")
 class Recorded(VerdictCache):
     """Knows the judgements of most steps from the record; CI, and REPOT_FULL=1, judge all anew.
 
-    A step of symbols and one of whole modules are always judged. `judged` is what they came to, in
-    the words of the record.
+    A step of symbols and one of whole modules are always judged, unless another test does that:
+    `anew`. `judged` is what they came to, in the words of the record.
     """
 
-    def __init__(self) -> None:
-        self.known = {} if FULL else {path: _STEPS[path] for path in _STEPS if path not in _DRAWN}
+    def __init__(self, *, anew: bool = True) -> None:
+        drawn = () if not anew else _STEPS if FULL else _DRAWN
+        self.known = {path: _STEPS[path] for path in _STEPS if path not in drawn}
         self.judged: dict[str, tuple[int | str, ...]] = {}
 
     def get(self, key: str) -> dict[str, Any] | None:

@@ -263,7 +263,7 @@ class TestFormatters:
             assert stated[project] == f"{min(known(project), key=order)} and newer"
 
 
-@pytest.mark.parametrize(("name", "count"), [("judging.md", 5), ("reviewing.md", 2)])
+@pytest.mark.parametrize(("name", "count"), [("judging.md", 6), ("reviewing.md", 2)])
 def test_the_pages_of_the_judge_show_what_is_printed(
     name: str,
     count: int,
@@ -282,6 +282,9 @@ def test_the_pages_of_the_judge_show_what_is_printed(
     for tag, (files, message) in steps.items():
         history.commit(files, message)
         history.git("tag", tag)
+    history.git("checkout", "--quiet", "--detach", "plan")
+    history.commit({**fixed, PLAN_PATH: PLAN}, "Move Money by hand")
+    history.git("tag", "hand")
     monkeypatch.chdir(history.folder)
     monkeypatch.setenv("REPOT_CACHE", str(tmp_path / "cache"))
     page = (ROOT / "docs" / name).read_text(encoding="utf-8")

@@ -19,6 +19,7 @@ from transforms.paths import from_bytes, to_bytes
 
 Step = Callable[[str, bytes], None]  # told what is done next, and to which file or directory
 
+_BLOCK = 1 << 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync stops at the drive
@@ -51,6 +52,12 @@ class Root:
         """Read a regular file's bytes. Raises `OSError`, for a symbolic link too."""
         with open(os.open(self.locate(path), _READ), "rb", buffering=0) as file:
             return file.readall()
+
+    def blocks(self, path: str) -> Iterator[bytes]:
+        """Read a regular file piece by piece. Raises `OSError`, for a symbolic link too."""
+        with open(os.open(self.locate(path), _READ), "rb", buffering=0) as file:
+            while block := file.read(_BLOCK):
+                yield block
 
     def read_link(self, path: str) -> bytes:
         """Give a symbolic link's text. Raises `OSError`."""

@@ -65,6 +65,8 @@ SHIELD = {
     "GIT_ALLOW_PROTOCOL": "",  # ... also under a git older than that variable: no transport works
 }
 
+_WHERE_CONFIGURATION_LIES = ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL")
+
 
 class GitError(Exception):
     """A git command failed; the text is git's own message, its first line that is no hint."""
@@ -170,6 +172,25 @@ class Repository:
             return self.run("config", "--type=bool", "--get", name).strip() == b"true"
         except GitError:
             return default
+
+    def own_setting(self, name: str, kind: str = "") -> str | None:
+        """Give a setting as the user's own git finds it: their files and the system's count, too.
+
+        For what git would make of a working tree, which hangs on them; `kind` is a type that git
+        reads it as, such as `path`. Reading a setting runs nothing.
+        """
+        typed = [f"--type={kind}"] if kind else []
+        directories = [f"--git-dir={self.git_dir}", f"--work-tree={self.directory}"]
+        finished = subprocess.run(
+            [executable(), *directories, "config", "-z", *typed, "--get", name],
+            capture_output=True,
+            cwd=self.directory,
+            env=_users_environment(),
+            check=False,
+        )
+        if finished.returncode:
+            return None
+        return os.fsdecode(finished.stdout.removesuffix(b"\0"))
 
     def absolute_git_dir(self) -> Path:
         """Give the directory that holds this worktree's HEAD and index."""
@@ -302,6 +323,16 @@ def environment() -> dict[str, str]:
     inherited = {name: os.environ[name] for name in names}
     inherited.pop("LANGUAGE", None)
     return {**inherited, **SHIELD}
+
+
+def _users_environment() -> dict[str, str]:
+    """Give an environment in which git finds the user's configuration, and nothing else is said."""
+    found = environment()
+    for name in (*_WHERE_CONFIGURATION_LIES, "HOME", "XDG_CONFIG_HOME"):
+        found.pop(name, None)
+        if name in os.environ:
+            found[name] = os.environ[name]
+    return found
 
 
 def executable() -> str:

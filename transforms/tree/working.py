@@ -24,7 +24,7 @@ _SPARSE = "S"  # the tag of an index entry that a sparse checkout leaves out
 
 
 @dataclass(frozen=True, slots=True)
-class _Staged:
+class Staged:
     """An entry of git's index; `stage` is 0 unless a merge is under way."""
 
     tag: str
@@ -56,7 +56,7 @@ class WorkingTree(Tree):
         self.label = "working tree"
         self.disk = Root(self.root)
         self._modes: dict[str, int] | None = None  # until it is listed
-        self._staged: dict[str, _Staged] | None = None
+        self._staged: dict[str, Staged] | None = None
         self._trusts_modes: bool | None = None
 
     def entries(self) -> Mapping[str, int]:
@@ -74,6 +74,26 @@ class WorkingTree(Tree):
                 "core.fileMode", default=True
             )
         return self._trusts_modes
+
+    def staged(self) -> Mapping[str, Staged]:
+        """Give git's index, read once; of a file in conflict, one of its stages."""
+        return MappingProxyType(self._index())
+
+    def present(self, paths: Iterable[str]) -> tuple[dict[str, int], list[str]]:
+        """Give the modes of those of the paths that lie on disk, reached through no link.
+
+        Second, those of the others that a sparse checkout leaves out.
+        """
+        real: dict[str, bool] = {"": True}
+        modes, left_out = {}, []
+        for path in paths:
+            found = self.disk.status(path) if self._is_real(path.rpartition("/")[0], real) else None
+            mode = None if found is None else self._mode(path, found.st_mode)
+            if mode is not None:
+                modes[path] = mode
+            elif (entry := self._index().get(path)) and entry.tag == _SPARSE:
+                left_out.append(path)
+        return modes, left_out
 
     def on_disk(self, path: str) -> Blob | None:
         """Read what lies at a path now, listed or not; `None` for nothing or a directory."""
@@ -180,15 +200,9 @@ class WorkingTree(Tree):
         untracked = self._git("ls-files", "-z", "--others", "--exclude-standard").split(b"\0")
         # One that ends with a slash is a repository inside this one.
         names = [from_bytes(raw) for raw in untracked[:-1] if not raw.endswith(b"/")]
-        real: dict[str, bool] = {"": True}
-        modes = {}
-        for path in [*self._index(), *names]:
-            found = self.disk.status(path) if self._is_real(path.rpartition("/")[0], real) else None
-            mode = None if found is None else self._mode(path, found.st_mode)
-            if mode is not None:
-                modes[path] = mode
-            elif (entry := self._index().get(path)) and entry.tag == _SPARSE:
-                raise self._sparse(path)
+        modes, left_out = self.present([*self._index(), *names])
+        if left_out:
+            raise self._sparse(left_out[0])
         return modes
 
     def _is_real(self, folder: str, known: dict[str, bool]) -> bool:
@@ -198,14 +212,14 @@ class WorkingTree(Tree):
             known[folder] = above and self.disk.is_directory(folder)
         return known[folder]
 
-    def _index(self) -> dict[str, _Staged]:
+    def _index(self) -> dict[str, Staged]:
         if self._staged is None:
             listing = self._git("ls-files", "-z", "--stage", "-t") if self.repository else b""
             self._staged = {}
             for line in listing.split(b"\0")[:-1]:
                 head, _, raw = line.partition(b"\t")
                 tag, mode, name, stage = head.decode("ascii").split(" ")
-                self._staged[from_bytes(raw)] = _Staged(tag, int(mode, 8), name, int(stage))
+                self._staged[from_bytes(raw)] = Staged(tag, int(mode, 8), name, int(stage))
         return self._staged
 
     def _committed(self) -> dict[str, tuple[int, str]]:
@@ -248,10 +262,18 @@ def _is_same(blob: Blob | None, kept: tuple[int, str] | None) -> bool:
         return blob is None and kept is None
     mode, name = kept
     contents = (blob.data, blob.data.replace(b"\r\n", b"\n"))
-    return blob.mode == mode and any(_object_id(data, name) == name for data in contents)
+    return blob.mode == mode and any(object_id(data, name) == name for data in contents)
 
 
-def _object_id(data: bytes, like: str) -> str:
+def object_id(data: bytes, like: str) -> str:
     """Give git's name for a file's bytes, by the hash that the other name was made with."""
+    return streamed_id([data], len(data), like)
+
+
+def streamed_id(blocks: Iterable[bytes], size: int, like: str) -> str:
+    """Give the same of a file of so many bytes that comes piece by piece."""
     algorithm = hashlib.sha256 if len(like) == 64 else hashlib.sha1
-    return algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    digest = algorithm(b"blob %d\0" % size, usedforsecurity=False)
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()

@@ -22,10 +22,10 @@ from transforms.tree import GitTree
 from verify.bundle import VERSION
 from verify.bundle.build import Subject, build
 from verify.bundle.engine import engine_digest
-from verify.history.commits import commits_that_name
+from verify.history.commits import commits_that_say
 from verify.history.made import make
 from verify.history.ranges import open_range
-from verify.history.trailers import TRAILER, read_trailer
+from verify.history.trailers import read_trailer
 from verify.proofs.prove import formatters_of
 from verify.proofs.replay import replay
 from verify.report.console import Output, print_text
@@ -98,7 +98,7 @@ def public() -> Iterator[tuple[str, Subject]]:
 def own(repo: Path) -> Iterator[tuple[str, Subject]]:
     """Give each move that a history claims by a trailer, with the plan as its parent has it."""
     head = GitTree(repo, "HEAD")
-    for commit in commits_that_name(head, TRAILER):
+    for commit in commits_that_say(head, lambda message: read_trailer(message).claims):
         path = read_trailer(commit.message).path
         if path is not None and len(commit.parents) == 1:
             parent = GitTree(repo, commit.parents[0])

@@ -7,20 +7,25 @@ from pathlib import Path
 from transforms.errors import Place, Refusal
 from transforms.tree import GitTree
 from verify.chain.cache import VerdictCache
-from verify.chain.links import Link, judge_commits
-from verify.history.commits import commits_that_name
-from verify.history.trailers import TRAILER
+from verify.chain.links import Link, Say, judge_commits
+from verify.history.commits import commits_that_say
+from verify.history.trailers import TRAILER, read_trailer
 
 
 def judge_series(
-    repo: Path, rev: str, *, jobs: int = 0, cache: VerdictCache | None = None
+    repo: Path,
+    rev: str,
+    *,
+    jobs: int = 0,
+    cache: VerdictCache | None = None,
+    say: Say | None = None,
 ) -> tuple[Link, ...]:
     """Judge every commit up to `rev` that claims a move, oldest first.
 
     Raises `Refusal` where there is no history, only a part of it, or no claim in it.
     """
     head = _open(repo, rev)
-    commits = commits_that_name(head, TRAILER)
+    commits = commits_that_say(head, lambda message: read_trailer(message).claims)
     if head.repository.is_shallow():
         raise Refusal(
             "shallow-history",
@@ -28,7 +33,7 @@ def judge_series(
             next_step="Bring the rest with `git fetch --unshallow`, then run this again.",
             place=Place(str(repo)),
         )
-    links = judge_commits(repo, head, commits, jobs=jobs, cache=cache)
+    links = judge_commits(repo, head, commits, jobs=jobs, cache=cache, say=say)
     claims = tuple(link for link in links if link.plan is not None or link.is_red)
     if not claims:
         raise Refusal(

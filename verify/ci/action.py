@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from transforms.errors import Place, Refusal
+from verify.chain.how import How
 from verify.history.memory import collect_less_often
 from verify.history.ranges import common_ancestor
 from verify.report.console import Output, print_text
 from verify.report.html import to_html
 from verify.report.markdown import to_markdown
 from verify.report.marks import to_github
+from verify.report.progress import working
 from verify.report.report import Report, faulted, refused, to_json, to_text
 from verify.reports.chain import judge_range
 
@@ -40,8 +42,7 @@ class Request:
     repo: Path
     base: str
     head: str
-    jobs: int
-    strict: bool
+    how: How
 
 
 def main() -> None:
@@ -55,9 +56,10 @@ def run(environment: Mapping[str, str]) -> int:
     try:
         request = read_request(environment)
         start = common_ancestor(request.repo, request.base, request.head)
-        report = judge_range(
-            request.repo, start, request.head, jobs=request.jobs, strict=request.strict
-        )
+        with working("judging") as telling:
+            report = judge_range(
+                request.repo, start, request.head, request.how, say=telling.commits
+            )
     except Refusal as refusal:
         report = refused("chain", refusal)
     except Exception as error:  # a fault is told like any other result
@@ -88,8 +90,11 @@ def read_request(environment: Mapping[str, str]) -> Request:
         repo=repo,
         base=_id("base", environment.get("REPOT_BASE") or base),
         head=_id("head", environment.get("REPOT_HEAD") or head),
-        jobs=int(jobs) if re.fullmatch("[0-9]{1,3}", jobs) else _bad("jobs", jobs),
-        strict=_flag("strict", environment.get("REPOT_STRICT", "")),
+        how=How(
+            jobs=int(jobs) if re.fullmatch("[0-9]{1,3}", jobs) else _bad("jobs", jobs),
+            strict=_flag("strict", environment.get("REPOT_STRICT", "")),
+            declare=_flag("declare", environment.get("REPOT_DECLARE", "")),
+        ),
     )
 
 

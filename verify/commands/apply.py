@@ -15,6 +15,7 @@ from verify.commands.options import Repo, UsageError, conclude, reporting
 from verify.report import console
 from verify.report.console import Output
 from verify.report.escape import visible
+from verify.report.progress import Working
 from verify.report.report import Report, counted
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def apply(
         option = f"--{shown.stdout}"
         message = f"--diff and {option} - both print to stdout: give {option} a file."
         raise UsageError(message, context)
-    conclude("apply", shown, lambda: _run(request, shown))
+    conclude("apply", shown, lambda telling: _run(request, shown, telling))
 
 
 def _mode(context: typer.Context, *, diff: bool, check: bool, write: bool) -> str:
@@ -124,7 +125,7 @@ def _mode(context: typer.Context, *, diff: bool, check: bool, write: bool) -> st
     return given[0] if given else "preview"
 
 
-def _run(request: Request, shown: Output) -> Report | None:
+def _run(request: Request, shown: Output, telling: Working) -> Report | None:
     """Apply the plan; print the diff if that was asked for, else give the report."""
     # Loaded here: LibCST and the formatters' tables take longer than `repot apply --help` may.
     from transforms import engine, formatters
@@ -136,13 +137,14 @@ def _run(request: Request, shown: Output) -> Report | None:
     if request.at is None:
         _recover(request.repo)  # first of all: the plan may be among the files
     plan = load_plan(request.plan)
-    with console.progress(f"{request.plan.name}: applying"):
-        tree = open_tree(request.repo, request.at)
-        if (request.formatters or plan.formatters) == Formatters.NONE.value:
-            chosen = formatters.no_formatters()
-        else:
-            chosen = formatters.repository_formatters(tree)
-        outcome = engine.apply(plan, tree, formatters=chosen)
+    telling.step("applying", 1, 3)
+    tree = open_tree(request.repo, request.at)
+    if (request.formatters or plan.formatters) == Formatters.NONE.value:
+        chosen = formatters.no_formatters()
+    else:
+        chosen = formatters.repository_formatters(tree)
+    outcome = engine.apply(plan, tree, formatters=chosen)
+    telling.step("judging", 2, 3)
     done = Applied(
         plan=str(request.plan),
         title=plan.title,
@@ -151,11 +153,13 @@ def _run(request: Request, shown: Output) -> Report | None:
         outcome=outcome,
     )
     done = _judged(done, plan, tree) if request.certify else replace(done, unjudged=NOT_JUDGED)
+    telling.step("wording", 3, 3)
     report = applied(done)
     if request.mode == "write":
         return report if done.stopped else _write(tree, outcome.changes, report)
     if request.mode != "diff":
         return report
+    telling.hush()
     console.print_diff(outcome.changes.diff(), sys.stdout)
     line = done.unjudged if done.gate is None else gate_line(done.gate)
     console.print_text(f"{visible(line)}\n", sys.stderr)
@@ -168,11 +172,10 @@ def _judged(done: Applied, plan: Plan, tree: Tree) -> Applied:
     from verify.proofs.gate import gate
     from verify.reports.gated import TOO_LARGE, gate_texts
 
-    with console.progress("judging"):
-        found = gate(plan, tree, done.outcome)
-        if found is None:
-            return replace(done, unjudged=TOO_LARGE)
-        texts = gate_texts(found, tree, done.outcome.changes)
+    found = gate(plan, tree, done.outcome)
+    if found is None:
+        return replace(done, unjudged=TOO_LARGE)
+    texts = gate_texts(found, tree, done.outcome.changes)
     return replace(done, gate=found, texts=texts)
 
 

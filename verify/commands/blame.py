@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from verify.commands.options import Repo, conclude, reporting
-from verify.report import console
 from verify.report.console import Output
+from verify.report.progress import Working
 from verify.report.report import Report
 
 HELP = """Measure the ancestry of the code that BASE..TARGET moved.
@@ -39,16 +39,20 @@ def blame(
     shown: Output,
 ) -> None:
     """Read the command line, then measure."""
-    conclude("blame", shown, lambda: _run(commits, repo))
+    conclude("blame", shown, lambda telling: _run(commits, repo, telling))
 
 
-def _run(commits: str, repo: Path) -> Report:
-    from verify.history.ranges import open_range, parse_range
+def _run(commits: str, repo: Path, telling: Working) -> Report:
+    from verify.history.ranges import open_range
+    from verify.history.revisions import literal_range
     from verify.proofs.certify import certify_commits
     from verify.proofs.moved_names import measure_move
     from verify.reports.blame import blamed
 
-    base, target = open_range(repo, *parse_range(commits))
-    with console.progress("blaming"):
-        ancestry = measure_move(base, target, lambda: certify_commits(base, target))
+    telling.step("reading the change", 1, 3)
+    base, target = open_range(repo, *literal_range(repo, commits))
+    telling.step("blaming", 2, 3)
+
+    ancestry = measure_move(base, target, lambda: certify_commits(base, target))
+    telling.step("wording", 3, 3)
     return blamed(base.commit, target.commit, ancestry)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from verify.commands.options import Repo, UsageError, conclude, reporting
-from verify.report import console
 from verify.report.console import Output
+from verify.report.progress import Working
 from verify.report.report import Report
 
 HELP = """Write one Python file that checks a move in any clone, or check such a file.
@@ -58,36 +58,42 @@ def bundle(
     if check is not None:
         if any(given is not None for given in (plan, base, target, output)):
             raise UsageError("--check takes nothing but the file.", context)
-        conclude("bundle", shown, lambda: _check(check))
+        conclude("bundle", shown, lambda telling: _check(check, telling))
     if plan is None or base is None or target is None or output is None:
         raise UsageError("Give PLAN, --base, --target and -o, or --check FILE.py.", context)
-    conclude("bundle", shown, lambda: _write(plan, repo, base, target, output))
+    conclude("bundle", shown, lambda telling: _write(plan, repo, base, target, output, telling))
 
 
-def _check(path: Path) -> Report:
+def _check(path: Path, telling: Working) -> Report:
     from verify.bundle.check import check
     from verify.bundle.installed import require_installed
     from verify.bundle.reports import checked
 
+    telling.step("checking the engine", 1, 2)
     require_installed()
+    telling.step("checking the file", 2, 2)
     return checked(path, check(path))
 
 
-def _write(path: Path, repo: Path, base: str, target: str, output: Path) -> Report:
+def _write(
+    path: Path, repo: Path, base: str, target: str, output: Path, telling: Working
+) -> Report:
     from transforms.reading.load import parse_plan, plan_text
     from verify.bundle.build import Subject, build, write
     from verify.bundle.installed import require_installed
     from verify.bundle.reports import written
-    from verify.history.ranges import open_range
+    from verify.history.revisions import literal_commits
     from verify.proofs.prove import formatters_of
     from verify.proofs.replay import replay
 
+    telling.step("checking the engine", 1, 3)
     require_installed()
     text = plan_text(path)
     plan = parse_plan(text.encode(), str(path))
-    with console.progress(f"{path.name}: replaying"):
-        before, after = open_range(repo, base, target)
-        done = replay(plan, before, after, formatters_of(plan.formatters, before))
+    telling.step("replaying", 2, 3)
+    before, after = literal_commits(repo, base, target)
+    done = replay(plan, before, after, formatters_of(plan.formatters, before))
+    telling.step("writing", 3, 3)
     data = build(Subject(text, before.commit, after.commit))
     if done.reproduces:
         write(data, output)

@@ -7,18 +7,29 @@ from typing import Annotated
 
 import typer
 
-from verify.commands.options import Repo, conclude, reporting
-from verify.report import console
+from verify.commands.options import (
+    RANGES,
+    Commits,
+    Repo,
+    Staged,
+    conclude,
+    reporting,
+    require_one,
+)
 from verify.report.console import Output
+from verify.report.progress import Working
 from verify.report.report import Report
 
-HELP = """Find the plan behind BASE..TARGET.
+HELP = f"""Find the plan behind BASE..TARGET.
 
 Which names moved is read from the two commits; what a plan can say is tried against the target, and
 what no operation explains becomes authored text, counted. The plan that is found is replayed.
 
+{RANGES}
+
 \b
 Examples:
+  repot infer -o split.toml                  of what is not committed yet
   repot infer main..HEAD -o split.toml
   repot infer e1955bf57ab3..7e7e3820c26b --repo ../sglang.git
 
@@ -33,29 +44,47 @@ Exit codes:
 
 @reporting
 def infer(
-    commits: Annotated[str, typer.Argument(metavar="BASE..TARGET", help="The range of commits.")],
+    context: typer.Context,
+    commits: Commits = None,
+    *,
+    staged: Staged = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="PLAN", help="Write the plan to this file."),
     ] = None,
     title: Annotated[str, typer.Option("--title", help="The plan's title.")] = "",
     repo: Repo = Path(),
-    *,
     shown: Output,
 ) -> None:
     """Read the command line, then infer."""
-    conclude("infer", shown, lambda: _run(commits, repo, output, title))
+    require_one(commits, staged=staged, context=context)
+    conclude(
+        "infer",
+        shown,
+        lambda telling: _run(commits, repo, output, title, telling, staged=staged),
+    )
 
 
-def _run(commits: str, repo: Path, output: Path | None, title: str) -> Report:
-    from verify.history.ranges import open_range, parse_range
+def _run(
+    commits: str | None,
+    repo: Path,
+    output: Path | None,
+    title: str,
+    telling: Working,
+    *,
+    staged: bool,
+) -> Report:
+    from verify.history.revisions import opened
     from verify.inference.infer import infer as find
     from verify.inference.infer import write_plan
     from verify.reports.infer import inferred
+    from verify.reports.ranged import ranged
 
-    base, target = open_range(repo, *parse_range(commits))
-    with console.progress("inferring"):
-        found = find(base, target, title)
-    if output is not None:
-        write_plan(found.text, output)
-    return inferred(base.commit, target.commit, found, output)
+    telling.step("reading the change", 1, 2)
+    with opened(repo, commits, staged=staged, say=telling.files) as change:
+        telling.step("finding the plan", 2, 2)
+        found = find(change.base, change.target, title)
+        if output is not None:
+            write_plan(found.text, output)
+        report = inferred(change.base.commit, change.target_name, found, output)
+        return ranged(report, change)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from itertools import combinations
 from pathlib import Path
@@ -15,6 +16,7 @@ import typer
 from transforms.errors import Refusal
 from verify.report.console import INTERRUPTED, STDOUT, Output, print_text
 from verify.report.forms import render
+from verify.report.progress import Working, working
 from verify.report.report import Report, faulted, refused
 
 Repo = Annotated[
@@ -27,6 +29,26 @@ Repo = Annotated[
     ),
 ]
 
+# What certify, review and infer take: `verify.history.revisions` reads it.
+Commits = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[RANGE]",
+        help="BASE..TARGET, BASE...TARGET or one commit; the uncommitted change by default.",
+        show_default=False,
+    ),
+]
+Staged = Annotated[
+    bool, typer.Option("--staged", help="Judge the index against HEAD, not the working tree.")
+]
+RANGES = """\b
+RANGE is one of:
+  BASE..TARGET   the change from one commit to another; where BASE has moved on since,
+                 from where the two parted, which is said
+  BASE...TARGET  the change since the two parted
+  COMMIT         its parent to it; a merge is judged against its first parent
+  nothing        what is not committed yet, as git would store it, against HEAD"""
+
 
 class UsageError(typer.TyperException):
     """Options that do not go together; the command's help is named to the user."""
@@ -34,6 +56,12 @@ class UsageError(typer.TyperException):
     def __init__(self, message: str, context: typer.Context) -> None:
         super().__init__(message)
         self.ctx = context
+
+
+def require_one(commits: str | None, *, staged: bool, context: typer.Context) -> None:
+    """Refuse a range beside `--staged`, which is one by itself."""
+    if staged and commits is not None:
+        raise UsageError("--staged judges the index against HEAD: name no commits.", context)
 
 
 def reporting(command: Callable[..., None]) -> Callable[..., None]:
@@ -110,15 +138,25 @@ def _output(
     return Output(files, verbose=verbose, traceback=traceback, render=render)
 
 
-def conclude(command: str, output: Output, work: Callable[[], Report | None]) -> NoReturn:
+def _timed(report: Report | None, telling: Working) -> Report | None:
+    """Add what each phase took, before what a report knows of its own."""
+    if report is None:
+        return None
+    return replace(report, timings=(*telling.seconds, *report.timings))
+
+
+def conclude(command: str, output: Output, work: Callable[[Working], Report | None]) -> NoReturn:
     """Do the work of a command, show its report, and leave with the report's exit code.
 
-    `work` gives `None` when it has printed its result by itself, which ends with 0.
+    `work` is given what tells whoever waits, and times the phases. It gives `None` when it has
+    printed its result by itself, which ends with 0.
     """
     report: Report | None
     try:
         output.check()
-        report = work()
+        with working() as telling:
+            report = work(telling)
+        report = _timed(report, telling)
     except Refusal as refusal:
         report = refused(command, refusal)
     except (typer.TyperException, typer.Exit):

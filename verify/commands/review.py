@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from verify.commands.options import Repo, conclude, reporting
-from verify.report import console
+from verify.commands.options import (
+    RANGES,
+    Commits,
+    Repo,
+    Staged,
+    conclude,
+    reporting,
+    require_one,
+)
 from verify.report.console import Output
+from verify.report.progress import Working
 from verify.report.report import Report
 
-HELP = """Review BASE..TARGET: the verdict, what moved, and only the lines to read.
+HELP = f"""Review BASE..TARGET: the verdict, what moved, and only the lines to read.
 
 The plan behind the change is found and replayed, the change is certified, and its ancestry is
 measured. The range is one change; nothing in it is run. --html writes a page to read it by.
 
+{RANGES}
+
 \b
 Examples:
+  repot review                               what is not committed yet
   repot review main..HEAD
   repot review main..HEAD --html review.html
   repot review e1955bf57ab3..7e7e3820c26b --repo ../sglang.git
@@ -34,26 +46,35 @@ Exit codes:
 
 @reporting
 def review(
-    commits: Annotated[str, typer.Argument(metavar="BASE..TARGET", help="The range of commits.")],
+    context: typer.Context,
+    commits: Commits = None,
+    *,
+    staged: Staged = False,
     plan: Annotated[
         Path | None,
         typer.Option("--plan", metavar="PLAN", help="Replay this plan instead of finding one."),
     ] = None,
     repo: Repo = Path(),
-    *,
     shown: Output,
 ) -> None:
     """Read the command line, then review."""
-    conclude("review", shown, lambda: _run(commits, repo, plan))
+    require_one(commits, staged=staged, context=context)
+    conclude("review", shown, lambda telling: _run(commits, repo, plan, telling, staged=staged))
 
 
-def _run(commits: str, repo: Path, path: Path | None) -> Report:
+def _run(
+    commits: str | None, repo: Path, path: Path | None, telling: Working, *, staged: bool
+) -> Report:
     from transforms.reading.load import load_plan
-    from verify.history.ranges import open_range, parse_range
+    from verify.history.revisions import opened
+    from verify.reports.ranged import ranged
     from verify.reports.review import reviewed
     from verify.review.gather import review as judge
 
-    base, target = open_range(repo, *parse_range(commits))
     plan = None if path is None else load_plan(path)
-    with console.progress("reviewing"):
-        return reviewed(judge(base, target, plan), base, target)
+    telling.step("reading the change", 1, 5)
+    with opened(repo, commits, staged=staged, say=telling.files) as change:
+        found = judge(change.base, change.target, plan, say=telling.step)
+        telling.step("wording", 5, 5)
+        found = replace(found, target=change.target_name)
+        return ranged(reviewed(found, change.base, change.target), change)

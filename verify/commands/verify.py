@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from verify.commands.options import Repo, conclude, reporting
-from verify.report import console
 from verify.report.console import Output
+from verify.report.progress import Working
 from verify.report.report import Report
 
 HELP = """Replay PLAN on the base commit and compare every path with the target.
@@ -41,18 +41,19 @@ def verify(
     shown: Output,
 ) -> None:
     """Read the command line, then replay."""
-    conclude("verify", shown, lambda: _run(plan, repo, base, target))
+    conclude("verify", shown, lambda telling: _run(plan, repo, base, target, telling))
 
 
-def _run(path: Path, repo: Path, base: str, target: str) -> Report:
+def _run(path: Path, repo: Path, base: str, target: str, telling: Working) -> Report:
     from transforms.reading.load import load_plan
-    from verify.history.ranges import open_range
+    from verify.history.revisions import literal_commits
     from verify.proofs.prove import formatters_of
     from verify.proofs.replay import replay
     from verify.reports.verify import replayed
 
     plan = load_plan(path)
-    with console.progress(f"{path.name}: replaying"):
-        before, after = open_range(repo, base, target)
-        done = replay(plan, before, after, formatters_of(plan.formatters, before))
+    telling.step("reading the commits", 1, 2)
+    before, after = literal_commits(repo, base, target)
+    telling.step("replaying", 2, 2)
+    done = replay(plan, before, after, formatters_of(plan.formatters, before))
     return replayed(str(path), plan.title, done)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -20,6 +20,8 @@ class Commit:
     tree: str
     parents: tuple[str, ...]
     message: str
+    author: str = ""  # a name, without its address
+    address: str = ""
 
     @property
     def subject(self) -> str:
@@ -43,16 +45,14 @@ def commits_between(base: GitTree, head: GitTree) -> list[Commit]:
     return commits
 
 
-def commits_that_name(head: GitTree, word: str) -> list[Commit]:
-    """List the commits up to `head` whose message holds a word in any case, after their parents.
+def commits_that_say(head: GitTree, wanted: Callable[[str], bool]) -> list[Commit]:
+    """List the commits up to `head` whose message is a wanted one, after their parents.
 
     Messages are searched as they are stored: `git log --grep` reads them in the encoding that the
-    repository or the commit claims, which may hide the word. A quick look, not a verdict.
+    repository or the commit claims, which may hide a word.
     """
     ids = _rev_list(head, "A commit of the history", *_OLDEST_FIRST, head.commit)
-    folded = word.casefold()
-    commits = read_commits(head, ids)
-    return [commit for commit in commits if folded in commit.message.casefold()]
+    return [commit for commit in read_commits(head, ids) if wanted(commit.message)]
 
 
 def count_between(base: GitTree, head: GitTree) -> int:
@@ -84,7 +84,10 @@ def read_commits(tree: GitTree, ids: Sequence[str]) -> Iterator[Commit]:
 def _parsed(name: str, raw: bytes) -> Commit:
     """Read a commit as git does: its tree, then its parents, and no parent further down."""
     head, _, message = raw.partition(b"\n\n")
-    first, *rest = [line.decode("ascii", "replace").partition(" ") for line in head.split(b"\n")]
+    first, *rest = [line.decode("utf-8", "replace").partition(" ") for line in head.split(b"\n")]
     parents = tuple(value for _, _, value in takewhile(lambda field: field[0] == "parent", rest))
     tree = first[2] if first[0] == "tree" else ""
-    return Commit(name, tree, parents, message.decode("utf-8", "replace"))
+    signed = next((value for field, _, value in rest if field == "author"), "")
+    author, _, address = signed.rpartition(">")[0].partition("<")
+    text = message.decode("utf-8", "replace")
+    return Commit(name, tree, parents, text, author.strip(), address)

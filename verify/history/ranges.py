@@ -11,30 +11,22 @@ from transforms.tree import GitTree
 from transforms.tree.git import GitError, MissingObjectError
 
 
-def parse_range(text: str) -> tuple[str, str]:
-    """Split `BASE..TARGET`; an empty side is HEAD, as git has it. Raises `Refusal`."""
-    base, dots, target = text.partition("..")
-    if not dots or target.startswith(".") or ".." in target:
-        raise Refusal(
-            "bad-range",
-            f"`{text}` is no range of commits.",
-            next_step="Write BASE..TARGET, such as `main..HEAD`.",
-        )
-    return base or "HEAD", target or "HEAD"
-
-
-def open_range(repo: Path, base: str, target: str) -> tuple[GitTree, GitTree]:
+def open_range(
+    repo: Path, base: str, target: str, *, form: str = "{base}..{target}"
+) -> tuple[GitTree, GitTree]:
     """Open both commits. Raises `Refusal` where they are no change: see `require_range`."""
     before, after = GitTree(repo, base), GitTree(repo, target)
-    require_range(before, after, base, target)
+    require_range(before, after, base, target, form=form)
     return before, after
 
 
-def require_range(before: GitTree, after: GitTree, base: str, target: str) -> None:
+def require_range(
+    before: GitTree, after: GitTree, base: str, target: str, *, form: str = "{base}..{target}"
+) -> None:
     """Refuse a base that is no ancestor: the change would not be one.
 
     Refuses one commit as both, too: a verdict on nothing could be taken for one on something.
-    `base` and `target` are what the commits were named by.
+    `base` and `target` are what the commits were named by, `form` is how a person names two.
     """
     if before.commit == after.commit:
         raise Refusal(
@@ -48,11 +40,24 @@ def require_range(before: GitTree, after: GitTree, base: str, target: str) -> No
             "no-ancestor",
             f"`{base}` ({before.commit[:12]}) is not an ancestor of `{target}` "
             f"({after.commit[:12]}).",
-            next_step="Name the commit that the target was built on: "
-            f"git merge-base {before.commit[:12]} {after.commit[:12]}; in a shallow clone first "
-            "`git fetch --unshallow`.",
+            next_step=_instead(before, after, target, form),
             place=Place(before.commit[:12]),
         )
+
+
+def _instead(before: GitTree, after: GitTree, target: str, form: str) -> str:
+    """Say what to type for a base that the target was not built on."""
+    shallow = ""
+    if after.repository.is_shallow():
+        shallow = " The clone is shallow: first `git fetch --unshallow`."
+    try:
+        found = _merge_base(before, after)
+    except GitError:
+        return f"Name the commit that the target was built on.{shallow}"
+    if found == after.commit:
+        return f"The target is older than the base: name the two the other way round.{shallow}"
+    typed = form.format(base=found[:12], target=target)
+    return f"Name the commit that the target was built on: `{typed}`.{shallow}"
 
 
 def common_ancestor(repo: Path, base: str, head: str) -> str:

@@ -20,6 +20,7 @@ from transforms.tree.git import GitError, Repository
 from verify.history.made import make
 
 _NOBODY = "Repot <repot@repot.invalid> 0 +0000"
+_FOLDER = 0o40000
 _MOST_UNPACKED = 1 << 30  # bytes of disk, for as long as blame runs
 
 
@@ -51,11 +52,15 @@ class Scratch:
     ) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def commit(self, tree: str, parents: Iterable[str] = ()) -> str:
-        """Make a commit of a tree; the same tree and parents give the same id everywhere."""
+    def commit(self, tree: str, parents: Iterable[str] = (), subject: str = "Repot") -> str:
+        """Make a commit of a tree; the same of all three gives the same id everywhere."""
         lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
-        text = "\n".join([*lines, f"author {_NOBODY}", f"committer {_NOBODY}", "", "Repot", ""])
+        text = "\n".join([*lines, f"author {_NOBODY}", f"committer {_NOBODY}", "", subject, ""])
         return self._made.store("commit", text.encode())
+
+    def blob(self, data: bytes) -> str:
+        """Keep a file's bytes, as they are, and give their id."""
+        return self._made.store("blob", data)
 
     def flat_tree(self, files: Mapping[str, bytes]) -> str:
         """Make a tree of files without folders; names may not hold a slash."""
@@ -66,14 +71,28 @@ class Scratch:
         return self._run("mktree", data="".join(rows).encode())
 
     def tree(self, entries: Iterable[tuple[str, int, str]]) -> str:
-        """Make a tree of objects that are there already: path, mode and id of each."""
-        rows = (
-            b"%o %s\t%s\0" % (mode, name.encode(), to_bytes(path)) for path, mode, name in entries
-        )
-        index = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
-        (self._folder / "index").unlink(missing_ok=True)  # it begins with none
-        self.repository.run(*index, "update-index", "-z", "--index-info", data=b"".join(rows))
-        return self._run("write-tree", "--missing-ok", data=b"")
+        """Make a tree of objects that are there already: path, mode and id of each.
+
+        Not by `git write-tree`: of trees that the judged repository has it would note there, by
+        their files' times, that somebody wants them.
+        """
+        folders: dict[bytes, dict[bytes, tuple[int, str]]] = {b"": {}}
+        for path, mode, name in entries:
+            folder, _, last = to_bytes(path).rpartition(b"/")
+            while folder not in folders:
+                folders[folder] = {}
+                folder = folder.rpartition(b"/")[0]
+            folders[to_bytes(path).rpartition(b"/")[0]][last] = mode, name
+        # Deeper ones first: each is an entry of the one that it lies in.
+        for folder in sorted(folders, key=lambda name: (name.count(b"/"), name), reverse=True):
+            rows = sorted(folders[folder].items(), key=_as_git_sorts)
+            data = b"".join(b"%o %s\0%s" % (m, n, bytes.fromhex(i)) for n, (m, i) in rows)
+            kept = self._made.store("tree", data)
+            if not folder:
+                return kept
+            above, _, last = folder.rpartition(b"/")
+            folders[above][last] = _FOLDER, kept
+        raise AssertionError("the top is one of them")
 
     def unpack(self, *trees: str) -> None:
         """Keep the files of these trees here as they are, without deltas and compression.
@@ -98,3 +117,9 @@ class Scratch:
 
     def _run(self, *arguments: str, data: bytes) -> str:
         return self.repository.run(*arguments, data=data).decode().strip()
+
+
+def _as_git_sorts(row: tuple[bytes, tuple[int, str]]) -> bytes:
+    """Sort a folder as if its name ended with a slash."""
+    name, (mode, _) = row
+    return name + b"/" if mode == _FOLDER else name

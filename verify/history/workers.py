@@ -18,21 +18,36 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
-def shared(work: Callable[[_Item], _Result], items: Sequence[_Item], jobs: int) -> list[_Result]:
+def shared(
+    work: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    jobs: int,
+    say: Callable[[int, int], None] | None = None,
+) -> list[_Result]:
     """Give the result for each item, in order; `jobs` processes share them, one a core for 0.
 
-    `work` is a module's function, or a partial of one. Paths in it should be absolute.
+    `work` is a module's function, or a partial of one. Paths in it should be absolute. `say` is
+    told how many of how many are done.
     """
     workers = min(jobs or os.cpu_count() or 1, len(items))
     if workers <= 1:
-        return list(map(work, items))
+        return list(_counted(map(work, items), len(items), say))
     here = Path.cwd()
     with (
         tempfile.TemporaryDirectory(prefix="repot-") as empty,
         _standing_in(empty, here),
         _processes(workers, here) as pool,
     ):
-        return list(pool.map(work, items))
+        return list(_counted(pool.map(work, items), len(items), say))
+
+
+def _counted(
+    results: Iterator[_Result], number: int, say: Callable[[int, int], None] | None
+) -> Iterator[_Result]:
+    for done in range(number):
+        if say is not None:
+            say(done, number)
+        yield next(results)
 
 
 @contextmanager

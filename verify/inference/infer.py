@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-from transforms.errors import Refusal
+from transforms.errors import Place, Refusal
 from transforms.formatters import Formatters
 from transforms.reading.load import dump_plan, parse_plan
 from transforms.reading.model import Plan
@@ -17,7 +17,7 @@ from verify.history.ranges import differing, entries_at
 from verify.inference.draft import Draft
 from verify.inference.evidence import Evidence, gather
 from verify.inference.modules import WholeMoves
-from verify.inference.remainder import authored
+from verify.inference.remainder import authored, named_paths, why_unsayable
 from verify.inference.search import Search, Trial
 from verify.kernel.verdict import Certificate
 from verify.proofs.certify import certify_commits
@@ -69,6 +69,7 @@ def _infer(
     if best.refusal is not None:
         raise best.refusal
     plan, left = _completed(best, base, target)
+    _require_sayable(plan)
     text = dump_plan(plan, _comments(plan))
     plan = parse_plan(text.encode(), "inferred plan")
     done = replay(plan, base, target, formatters(plan.formatters))
@@ -117,6 +118,19 @@ def _best(
 
 def _and_stubs(paths: Iterable[str]) -> set[str]:
     return {found for path in paths for found in (path, f"{path}i")}
+
+
+def _require_sayable(plan: Plan) -> None:
+    for path in named_paths(plan):
+        why = why_unsayable(path)
+        if why:
+            raise Refusal(
+                "unsayable-path",
+                f"Code moved from or to a file that no plan can name. {why}",
+                next_step="Rename the file in a commit of its own, or judge the change without a "
+                "plan: `repot certify`.",
+                place=Place(path),
+            )
 
 
 def _completed(best: Trial, base: GitTree, target: GitTree) -> tuple[Plan, tuple[str, ...]]:

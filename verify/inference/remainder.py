@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
-from transforms.paths import ModuleName
+from transforms.errors import Refusal
+from transforms.paths import ModuleName, safe_path
 from transforms.reading.model import AuthoredEdit, AuthoredFile, Plan
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.result.diff import edits
@@ -22,7 +23,7 @@ def authored(
     for path in sorted(off):
         have, want = given.get(path), wanted.get(path)
         name = ModuleName(path, is_path=True)
-        if want is None or want.mode not in (REGULAR, EXECUTABLE):
+        if want is None or want.mode not in (REGULAR, EXECUTABLE) or why_unsayable(path):
             left.append(path)
             continue
         text = _text(want)
@@ -36,6 +37,28 @@ def authored(
             changed += [AuthoredEdit(name, old, new, 0) for old, new in exact_edits(mine, text)]
     plan = replace(plan, files=(*plan.files, *files), edits=(*plan.edits, *changed))
     return plan, tuple(left)
+
+
+def why_unsayable(path: str) -> str:
+    """Say why no plan can name a path: one that is no UTF-8, for example; nothing where it can."""
+    try:
+        safe_path(path)
+    except Refusal as refusal:
+        return refusal.cause
+    return ""
+
+
+def named_paths(part: object) -> Iterator[str]:
+    """Give every path by which a plan, or a part of one, names a module or a file."""
+    if isinstance(part, ModuleName):
+        if part.is_path:
+            yield part.text
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from named_paths(item)
+    elif is_dataclass(part) and not isinstance(part, type):
+        for item in fields(part):
+            yield from named_paths(getattr(part, item.name))
 
 
 def _text(entry: Entry) -> str | None:

@@ -49,7 +49,21 @@ def gate(plan: Plan, tree: Tree, outcome: Outcome) -> Gate | None:
     certificate = certify_changes(tree, outcome.changes)
     if certificate is None:
         return None
-    accepts, names = Accepts(plan), Names(tree, plan.roots)
+    accepts = Accepts(plan)
+    found = weighed(plan, tree, outcome, certificate, accepts)
+    accepts.refuse_unneeded(OF_THE_VERDICT)
+    return found
+
+
+def weighed(
+    plan: Plan,
+    tree: Tree,
+    outcome: Outcome,
+    certificate: Certificate,
+    accepts: Accepts | None = None,
+) -> Gate:
+    """Tell what of a certificate a plan accepts, and what it does not."""
+    accepts, names = accepts or Accepts(plan), Names(tree, plan.roots)
     own = _Own(plan, outcome, certificate)
     standing: list[Finding] = []
     accepted: list[Finding] = []
@@ -65,7 +79,6 @@ def gate(plan: Plan, tree: Tree, outcome: Outcome) -> Gate | None:
             stops.append(finding)
             if modules and finding.kind in OF_THE_VERDICT:
                 paste[pasted(finding.kind, modules[0], symbol)] = None
-    accepts.refuse_unneeded(OF_THE_VERDICT)
     return Gate(certificate, tuple(standing), tuple(accepted), tuple(stops), tuple(paste))
 
 

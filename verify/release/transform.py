@@ -31,8 +31,8 @@ from verify.chain.cache import VerdictCache
 from verify.history.memory import collect_less_often
 from verify.release.linting import Lint, lint
 from verify.release.wheels import AFTER, BEFORE, fetch_wheel
-from verify.report import console
 from verify.report.console import Output, print_text
+from verify.report.progress import working
 from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted, refused
 from verify.reports.apply import Applied, applied
 
@@ -116,14 +116,14 @@ def replay_series(known: VerdictCache | None = None) -> Report:
     from verify.chain.series import judge_series
     from verify.reports.series import in_series
 
-    with console.progress("replaying the split of pool_host"):
+    with working("replaying the split of pool_host"):
         links = judge_series(Path(), "HEAD", cache=known)
     return in_series("HEAD", links)
 
 
 def split_release() -> Report:
     """Split the release, and hold it against the next one."""
-    with console.progress(f"fetching sglang {BEFORE.version} and {AFTER.version}"):
+    with working(f"fetching sglang {BEFORE.version} and {AFTER.version}"):
         before, after = fetch_wheel(BEFORE), fetch_wheel(AFTER)
     settings: Mapping[str, Blob | None] = {path: Blob(data) for path, data in SETTINGS.items()}
     with WheelTree(before, BEFORE.sha256) as wheel, WheelTree(after, AFTER.sha256) as following:
@@ -138,9 +138,9 @@ def split_commit(repo: Path, at: str) -> Report:
 
 def _split(tree: Tree, name: str, following: Tree | None) -> Report:
     plan = load_plan(PLAN)
-    with console.progress(f"{name}: splitting"):
+    with working(f"{name}: splitting"):
         outcome = engine.apply(plan, tree, formatters=repository_formatters(tree))
-    with console.progress(f"{name}: writing and checking"):
+    with working(f"{name}: writing and checking"):
         folder = BUILD / name
         patch = BUILD / f"{name}.diff"
         own = SETTINGS if following is not None else ()  # a clone brings its own

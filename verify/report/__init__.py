@@ -7,6 +7,7 @@ forms     the forms of a report that only the command writes
 html      the page: one file, no script, a policy that lets nothing run or load
 markdown  Markdown, for a job summary or a comment
 marks     places to look at, as GitHub and GitLab show them beside the code
+progress  what is being done and how far it is, for whoever waits; and what it took
 report    the one report: wording, exit code, text, JSON
 page      The parts of a page: elements, code, the picture of a move, the style
 """

@@ -16,7 +16,7 @@ from typing import TextIO
 
 from transforms.errors import Place, Refusal
 from verify.report import report as reports
-from verify.report.escape import visible, visible_lines
+from verify.report.escape import visible_lines
 from verify.report.report import Piece, Report, Style
 
 STDOUT = "-"
@@ -181,19 +181,6 @@ def _diff_line(line: str) -> tuple[Piece, ...]:
     elif line.startswith("-"):
         style = Style.REMOVED
     return ((visible_lines(line), style),)
-
-
-@contextmanager
-def progress(message: str) -> Iterator[None]:
-    """Say on stderr what is going on, while it is and if that is a terminal."""
-    if not is_colourful(sys.stderr):
-        yield
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    with Console(stderr=True).status(Text(visible(message))):
-        yield
 
 
 @contextmanager

@@ -43,6 +43,12 @@ _HEADS = {
     Verdict.FAULT: "! Repot failed",
 }
 
+# Of what holds, by the colour that a chain has.
+_HELD = {
+    "amber": "! it holds, and leaves something to read",
+    "no claim": "no commit claims a move",
+}
+
 _COMMITS = {"chain": "commits", "series": "steps"}  # where a report's data lists its commits
 
 # Letters, numbers and the marks of a sentence. Never a dot or colon inside a word (addresses,
@@ -67,7 +73,7 @@ class _Part:
 
 def to_markdown(report: Report) -> str:
     """Render for GitHub and GitLab, in at most 60,000 characters; what is left out is counted."""
-    head = f"## repot {report.command}: {_HEADS[report.verdict]}\n"
+    head = f"## repot {report.command}: {_state(report)}\n"
     text = f"{head}\n{code(report.headline)}\n\n"
     text += "".join(f"- {words(sentence)}\n" for sentence in report.summary)
     left_out = 0
@@ -79,6 +85,12 @@ def to_markdown(report: Report) -> str:
     if left_out:
         text += f"\n{counted(left_out, 'finding')} left out for want of room; the JSON has all.\n"
     return text
+
+
+def _state(report: Report) -> str:
+    """Word the verdict. What holds is not green for that: it may break a reader all the same."""
+    held = _HELD.get(report.data.get("colour", "")) if report.verdict is Verdict.HOLDS else None
+    return held or _HEADS[report.verdict]
 
 
 def _rendered(part: _Part, room: int, *, folds: bool) -> tuple[str, int]:
@@ -118,14 +130,18 @@ def _parts(report: Report) -> Iterator[_Part]:
     yield _table(
         report.sections[0].title, ("", "commit", "subject", "verdict"), map(_commit, commits)
     )
+    shown = [finding for finding in report.sections[0].findings if any(map(_is_code, finding.rows))]
+    if shown:
+        yield _section(Section("These lines, commit by commit", tuple(shown)))
 
 
 def _commit(link: Mapping[str, Any]) -> tuple[str, ...]:
     """One commit of a chain as a row."""
-    said = f"{link['verdict']}: {link['reason']}"
+    said = "; ".join(link["said"][:2] if link["plan"] is None else link["said"][:1])
     if link["lines"]:
         said += f"; {link['traced']:,} of {link['lines']:,} lines traced past the move"
-    mark = "✗" if link["red"] else {"proved": "✓", "certified": "✓"}.get(link["verdict"], "")
+    proved = {"proved": "✓", "certified": "✓"}.get(link["verdict"], "")
+    mark = {"red": "✗", "amber": "!"}.get(link["colour"], proved)
     return mark, code(link["commit"][:12]), code(link["subject"]), words(said)
 
 

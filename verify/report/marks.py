@@ -22,8 +22,9 @@ _LONGEST = 400  # characters of a message
 class Mark:
     """One such place, by its path and line in the target; an empty path where it is no line.
 
-    `commit` is the one it is about, where the report is about several. `failing` tells an error,
-    which is why the verdict is no better, from a mere notice.
+    `commit` is the one it is about, where the report is about several, and `subject` its first
+    line, by which a forge's reader knows it. `failing` tells an error, which is why the verdict is
+    no better, from a mere notice.
     """
 
     place: Place
@@ -31,6 +32,7 @@ class Mark:
     message: str
     failing: bool = True
     commit: str = ""
+    subject: str = ""
 
 
 def sided(path: str, line: int, side: str, why: str) -> tuple[Place, str]:
@@ -65,7 +67,8 @@ def _command(level: str, mark: Mark) -> str:
 
 
 def _message(mark: Mark) -> str:
-    text = visible(f"{mark.commit}: {mark.message}" if mark.commit else mark.message)
+    """Word a place. A commit's id says nothing at a file: its subject stands there."""
+    text = visible(f"{mark.message} ({mark.subject})" if mark.subject else mark.message)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

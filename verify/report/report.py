@@ -305,8 +305,9 @@ def to_lines(report: Report, *, timings: bool = False) -> Iterator[tuple[Piece, 
     if timings and report.timings:
         yield ()
         yield (_piece("Seconds", Style.TITLE),)
+        widest = max(8, *(len(name) for name, _ in report.timings))
         for name, seconds in report.timings:
-            yield (_piece(f"  {name:<8} {seconds:8.3f}"),)
+            yield (_piece(f"  {name:<{widest}} {seconds:8.3f}"),)
     yield from _sentences(report.summary, bad=bad)
 
 

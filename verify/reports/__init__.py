@@ -7,6 +7,7 @@ gated     the verdict on what `apply` is about to write
 certify   the report of `repot certify`
 chain     the report of `repot chain`
 infer     the report of `repot infer`
+ranged    how a typed range was read, and what was left out
 reading   what is left to read of a change, and why
 review    the report of `repot review`
 series    the report of `repot series`

@@ -77,7 +77,10 @@ def _notes(found: Inferred) -> Section:
 
 
 def _left(found: Inferred) -> Section:
-    why = "no plan can say this: a deletion beside the move, a link, a mode, bytes that are no text"
+    why = (
+        "no plan can say this: a deletion beside the move, a link, a mode, bytes that are no text, "
+        "a path that is no UTF-8"
+    )
     return Section(
         "Left over", tuple(Finding("left over", Place(path), why) for path in found.left)
     )

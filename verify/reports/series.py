@@ -7,27 +7,29 @@ from verify.chain.links import PROVED, Link
 from verify.report.report import Finding, Report, Row, Section, Style, counted
 from verify.reports.blame import beside
 from verify.reports.chain import (
+    Result,
     authored_count,
     certificate_words,
-    chain_verdict,
     link_data,
     link_marks,
-    result_words,
     words,
 )
 
 
-def in_series(head: str, links: tuple[Link, ...]) -> Report:
-    """Report a series."""
-    red = [link for link in links if link.is_red]
+def in_series(head: str, links: tuple[Link, ...], *, strict: bool = False) -> Report:
+    """Report a series. `strict`: a proved move that breaks a reader fails it."""
+    result = Result(links, strict=strict, reading=False)
     return Report(
         command="series",
-        verdict=chain_verdict(red, []),
+        verdict=result.verdict,
         headline=f"{counted(len(links), 'claimed move')} up to {head}",
         sections=(Section("Steps, oldest first", tuple(map(_finding, links))),),
-        summary=(total(links), result_words(red, [])),
-        marks=tuple(mark for link in links for mark in link_marks(link)),
-        data={"steps": [link_data(link) for link in links]},
+        summary=(total(links), result.words),
+        marks=tuple(mark for link in links for mark in link_marks(link, strict=strict)),
+        data={
+            "steps": [link_data(link, strict=strict) for link in links],
+            "colour": result.colour.value,
+        },
         timings=tuple((link.plan or link.commit[:12], link.seconds) for link in links),
     )
 

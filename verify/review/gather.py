@@ -80,12 +80,18 @@ class Review:
         return Conclusion.CERTIFIED if self.replay.reproduces else Conclusion.NOT_REPLAYED
 
 
-def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
+def review(
+    base: GitTree,
+    target: GitTree,
+    plan: Plan | None = None,
+    *,
+    say: Callable[[str, int, int], None] = lambda _what, _number, _of: None,
+) -> Review:
     """Review a change; `plan` is replayed in place of one that is found.
 
     Raises `Refusal` only for what keeps all of it from being judged. Blame is git's work, in
     processes of its own, and so, in a tree that is not small, is the certificate, while the plan is
-    looked for.
+    looked for. `say` is told what is done or waited for, the how-manyth step it is of how many.
     """
     with (
         certifying(base, target) as certificate,
@@ -94,6 +100,7 @@ def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
     ):
         done, no_plan, text = None, None, ""
         notes: tuple[str, ...] = ()
+        say("finding the plan" if plan is None else "replaying the plan", 2, 5)
         try:
             if plan is not None:
                 done = replay(plan, base, target, formatters_of(plan.formatters, base))
@@ -102,10 +109,13 @@ def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
                 done, text, notes = found.replay, found.text, found.notes
         except Refusal as refusal:
             no_plan = refusal
+        say("certifying", 3, 5)
+        judged = certificate.result()
+        say("blaming", 4, 5)
         return Review(
             base.commit,
             target.commit,
-            certificate.result(),
+            judged,
             _measured(ancestry, certificate),
             done,
             no_plan,

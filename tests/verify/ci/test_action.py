@@ -99,9 +99,33 @@ class TestRun:
         assert run(runner.environment(event)) == 0
         assert "for human eyes: it claims no move" in runner.summary()
         printed = capsys.readouterr().out
-        assert "\n::notice title=Repot%3A for human eyes::" in printed
+        assert "\n::notice file=plans/split.toml,line=1,title=Repot%3A for human eyes::" in printed
         assert "::error" not in printed
         assert run(runner.environment(event, strict="true")) == 1
+
+    def test_each_commit_has_to_declare_what_it_is_where_that_is_asked_for(
+        self, runner: Runner, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        event = pull_request(runner)
+        assert run(runner.environment(event, declare="true")) == 1
+        assert "undeclared: it does not say whether it is a move" in runner.summary()
+        printed = capsys.readouterr().out
+        assert "\n::error file=plans/split.toml,line=1,title=Repot%3A undeclared::" in printed
+        runner.history.git("commit", "--quiet", "--amend", "-m", "Plan it\n\nMechanical-Move: none")
+        assert run(runner.environment(pull_request(runner), declare="true")) == 0
+
+    def test_the_summary_and_the_log_have_the_lines_to_read_without_any_trailer(
+        self, runner: Runner, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        till = AFTER["till.py"].replace("Money, pay)", "pay)")
+        runner.history.commit({**AFTER, "till.py": till, PLAN_PATH: PLAN}, "Move Money")
+        assert run(runner.environment(pull_request(runner))) == 0
+        printed = capsys.readouterr().out
+        for told in (runner.summary(), printed):
+            assert "1 symbol, 2 lines moved; 1 place to read" in told
+            assert "- print(Money, pay)\n" in told
+        assert "\n::notice file=till.py,line=4,title=Repot%3A behaviour differs::" in printed
+        assert "NO CLAIM: no commit says that it is a move; 2 to be read." in printed
 
     def test_a_base_that_went_on_is_compared_where_the_branch_left_it(self, runner: Runner) -> None:
         runner.history.commit({**AFTER, PLAN_PATH: PLAN}, CLAIM)
@@ -209,6 +233,7 @@ class TestRequest:
             pytest.param({"jobs": "-1"}, id="jobs below none"),
             pytest.param({"jobs": "many"}, id="jobs in words"),
             pytest.param({"strict": "maybe"}, id="half strict"),
+            pytest.param({"declare": "maybe"}, id="half declared"),
         ],
     )
     def test_inputs_that_are_nothing_of_the_kind_are_refused(

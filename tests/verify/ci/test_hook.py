@@ -12,6 +12,7 @@ import yaml
 
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from transforms.errors import Refusal
+from verify.chain.how import How
 from verify.ci.hook import judge_push
 from verify.ci.start import ROOT
 from verify.report.report import Report, Verdict
@@ -42,7 +43,7 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
 def judged(history: History, start: str = "", end: str = "", remote: str = "") -> Report:
     given = {"FROM_REF": start, "TO_REF": end, "REMOTE_NAME": remote}
     environment = {f"PRE_COMMIT_{name}": value for name, value in given.items() if value}
-    return judge_push(history.folder, environment, jobs=1, strict=False)
+    return judge_push(history.folder, environment, How(jobs=1))
 
 
 class TestRange:
@@ -74,6 +75,17 @@ class TestRange:
         report = judged(history, "", "start", "elsewhere")
         assert report.verdict is Verdict.HOLDS
         assert "no commit claims a move" in report.summary[0]
+
+    def test_what_is_asked_for_holds_for_a_push(self, history: History) -> None:
+        base = history.git("rev-parse", "HEAD")
+        history.commit({**BEFORE, PLAN_PATH: PLAN, "x.py": "x = 1\n"}, "Add x")
+        environment = {"PRE_COMMIT_FROM_REF": base, "PRE_COMMIT_TO_REF": "HEAD"}
+        for how, verdict in (
+            (How(jobs=1), Verdict.HOLDS),
+            (How(jobs=1, strict=True), Verdict.DIFFERS),
+            (How(jobs=1, declare=True), Verdict.DIFFERS),
+        ):
+            assert judge_push(history.folder, environment, how).verdict is verdict
 
     def test_a_deletion_is_not_judged(self, history: History) -> None:
         report = judged(history, "HEAD", ZEROS)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.verify.histories import AFTER
 from tests.verify.hostile.world import World, listing
 
 Setting = Callable[[World, str, str], "dict[str, str] | None"]
@@ -203,3 +204,35 @@ def test_no_verdict_changes_by(
     before = listing(world.repo)
     world.assert_proved(world.chain(f"{base}..{target}"))
     assert listing(world.repo) == before
+
+
+# What git would do, or look at, because of a working tree or an index.
+OF_THE_WORKING_TREE = (
+    attributes_and_filters, hooks, fsmonitor, pagers_and_aliases, another_worktree, says_it_is_bare,
+    included_configuration, worktree_configuration, locks_left_behind, environment, another_git,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", OF_THE_WORKING_TREE, ids=lambda setting: setting.__name__)
+def test_nothing_runs_where_the_working_tree_is_judged(
+    world: World, monkeypatch: pytest.MonkeyPatch, setting: Setting
+) -> None:
+    base, target = world.moved()
+    world.history.git("checkout", "--quiet", "--detach", base)
+    for path, text in AFTER.items():
+        (world.repo / path).write_text(text)
+    world.history.git("add", "till.py")
+    for name, value in (setting(world, base, target) or {}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(world.repo)
+    before = listing(world.repo)
+    answer = world.repot("certify")
+    if setting is attributes_and_filters:
+        named = {item["path"] for item in answer.data["range"]["not_judged"]}
+        assert named == {"shop/money.py", "shop/orders.py"}  # git has till.py as it lies there
+        assert answer.code != 0
+    else:
+        assert (answer.code, answer.data["certificate"]) == (0, "CERTIFIED"), answer.err
+    assert world.repot("certify", "--staged").data["range"]["place"] == "index"
+    assert listing(world.repo) == before
+    assert not world.canary.exists()

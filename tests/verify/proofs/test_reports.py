@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from verify.chain.links import PROVED, Judgement, Link, Spot
+from verify.chain.links import PROVED, Judgement, Link
+from verify.chain.looking import Spot
 from verify.kernel.verdict import (
     ASSUMED,
     BREAKS,

@@ -16,8 +16,8 @@ from verify.chain.links import (
     UNREAD,
     Judgement,
     Link,
-    Spot,
 )
+from verify.chain.looking import Spot
 from verify.report.marks import Mark, to_github, to_gitlab
 from verify.report.report import faulted, refused
 from verify.reports.chain import chained
@@ -40,7 +40,7 @@ class TestChain:
                 link(PROVED, residuals=GONE),
                 [
                     "::notice file=shop/orders.py,line=1,title=Repot%3A not part of the move"
-                    "::0a0a0a0a0a0a: this statement is gone (line 7 before it)"
+                    "::this statement is gone (line 7 before it) (Move Money)"
                 ],
                 id="what a proved commit leaves to read is a notice",
             ),
@@ -48,18 +48,18 @@ class TestChain:
                 link(NOT_PROVED, differs=DIFFERS, residuals=GONE),
                 [
                     "::error file=shop/money.py,line=5,title=Repot%3A not what the plan gives"
-                    "::0a0a0a0a0a0a: destination shop.money"
+                    "::destination shop.money (Move Money)"
                 ],
                 id="a line that the plan does not give is an error",
             ),
             pytest.param(
                 link(FAULTY),
-                ["::error title=Repot%3A faulty trailer::0a0a0a0a0a0a: why"],
+                ["::error title=Repot%3A faulty trailer::why (Move Money)"],
                 id="a fault without a line is an error all the same",
             ),
             pytest.param(
                 link(UNREAD, residuals=GONE),
-                ["::notice title=Repot%3A for human eyes::0a0a0a0a0a0a: why: Move Money"],
+                ["::notice title=Repot%3A for human eyes::why (Move Money)"],
                 id="a commit that claims nothing is one notice",
             ),
         ],

@@ -20,6 +20,7 @@ class Commit:
     tree: str
     parents: tuple[str, ...]
     message: str
+    author: str = ""  # a name, without its address
 
     @property
     def subject(self) -> str:
@@ -87,4 +88,11 @@ def _parsed(name: str, raw: bytes) -> Commit:
     first, *rest = [line.decode("ascii", "replace").partition(" ") for line in head.split(b"\n")]
     parents = tuple(value for _, _, value in takewhile(lambda field: field[0] == "parent", rest))
     tree = first[2] if first[0] == "tree" else ""
-    return Commit(name, tree, parents, message.decode("utf-8", "replace"))
+    return Commit(name, tree, parents, message.decode("utf-8", "replace"), _author(head))
+
+
+def _author(head: bytes) -> str:
+    """Name the author: what stands before the address, in the first line that says who it was."""
+    lines = (line for line in head.split(b"\n") if line.startswith(b"author "))
+    line = next(lines, b"").decode("utf-8", "replace").removeprefix("author ")
+    return line.partition(" <")[0].strip()

@@ -6,6 +6,7 @@ blame     the report of `repot blame`
 gated     the verdict on what `apply` is about to write
 certify   the report of `repot certify`
 chain     the report of `repot chain`
+decide    the one decision of a review, in words
 infer     the report of `repot infer`
 reading   what is left to read of a change, and why
 review    the report of `repot review`

@@ -12,4 +12,5 @@ reading   what is left to read of a change, and why
 review    the report of `repot review`
 series    the report of `repot series`
 verify    the report of `repot verify`
+written   what comes after a move is written, and that it was undone
 """

@@ -204,6 +204,36 @@ class TestUsage:
         assert re.fullmatch(r"repot \d+\.\d+\.\d+\n", out)
 
 
+class TestCompletion:
+    @pytest.mark.parametrize(
+        ("line", "word"),
+        [("repot revi", "review"), ("repot review --ht", "--html"), ("repot apply --un", "--undo")],
+    )
+    def test_a_shell_is_given_the_words_that_fit(
+        self,
+        line: str,
+        word: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.setenv("_REPOT_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        with pytest.raises(SystemExit):
+            cli.run([])
+        assert capsys.readouterr().out.split() == [word]
+
+    def test_the_script_for_a_shell_is_what_the_readme_says(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        readme = (Path(cli.__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+        assert 'eval "$(_REPOT_COMPLETE=source_bash repot)"' in readme
+        monkeypatch.setenv("_REPOT_COMPLETE", "source_bash")
+        with pytest.raises(SystemExit):
+            cli.run([])
+        assert "_REPOT_COMPLETE=complete_bash" in capsys.readouterr().out
+
+
 class TestApply:
     def test_without_a_mode_the_summary_is_shown_and_nothing_written(
         self, run: Run, repo: Path

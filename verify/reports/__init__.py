@@ -8,6 +8,7 @@ certify   the report of `repot certify`
 chain     the report of `repot chain`
 decide    the one decision of a review, in words
 infer     the report of `repot infer`
+plan      the report of `repot plan`
 reading   what is left to read of a change, and why
 review    the report of `repot review`
 series    the report of `repot series`

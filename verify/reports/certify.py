@@ -152,8 +152,10 @@ def _shown(finding: Found, texts: Texts) -> Finding:
     return Finding(finding.kind, _where(first), message, tuple(rows), hunks=hunks)
 
 
-def finding_hunks(finding: Found, texts: Texts) -> tuple[Hunk, ...]:
+def finding_hunks(finding: Found, texts: Texts, looked: tuple[Spot, ...] = ()) -> tuple[Hunk, ...]:
     """Give what came and went at the places of a finding, and of others the line to look at.
+
+    `looked` are these places, where they are not the finding's first one alone.
 
     Lines of one file that went, and of one other that came, are one statement that was edited as it
     moved.
@@ -166,7 +168,7 @@ def finding_hunks(finding: Found, texts: Texts) -> tuple[Hunk, ...]:
     pairs = [(path, path) for path in sorted(lines)]
     if len(went) == len(came) == 1:
         pairs = [p for p in pairs if p[0] not in (*went, *came)] + [(went[0], came[0])]
-    spots = _spots(finding, texts)
+    spots = _spots(finding, texts, looked or (finding.place,))
     found: list[Hunk] = []
     for old_path, new_path in sorted(pairs):
         old = texts.get((BASE, old_path)) or Text(old_path, ())
@@ -179,11 +181,10 @@ def finding_hunks(finding: Found, texts: Texts) -> tuple[Hunk, ...]:
     return tuple(found)
 
 
-def _spots(finding: Found, texts: Texts) -> list[Spot]:
-    """The place to look at first, if no line came or went there and it is no file as a whole."""
-    first = finding.place
-    is_line = not first.lines and finding.subject != first.path
-    return [first] if is_line and (first.side, first.path) in texts else []
+def _spots(finding: Found, texts: Texts, looked: tuple[Spot, ...]) -> list[Spot]:
+    """The places to look at where no line came or went, and that are no file as a whole."""
+    lines = [p for p in looked if not p.lines and finding.subject != p.path]
+    return [place for place in lines if (place.side, place.path) in texts]
 
 
 def spots_row(places: Iterable[Spot]) -> tuple[Row, ...]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from transforms.callers.patches import ELSEWHERE, SHARED
 from transforms.errors import Place
+from transforms.result.diff import CONTEXT
 from transforms.result.outcome import Authored, Note
 from transforms.tree import GitTree
 from verify.history.ranges import Entry, entries_at
@@ -36,6 +38,7 @@ LABELS = {
 _ASSIGNED = "assignment to a moved global"
 _DEAD = frozenset({ELSEWHERE, SHARED, _ASSIGNED})
 _MOST_HUNKS = 20  # of one cause
+_MOST_REASONS = 2  # beside the first, in one sentence
 _LITERAL = "literal in the plan, since no rule derives it"
 
 
@@ -98,25 +101,54 @@ def _claim(done: Review) -> Iterator[Finding]:
 
 
 def _by_cause(found: Sequence[Found]) -> list[list[Found]]:
-    """Gather findings that say the same of several names."""
-    causes: dict[str, list[Found]] = {}
-    for finding in found:
-        causes.setdefault(finding.why, []).append(finding)
+    """Gather findings that say the same, and those whose lines would stand in one hunk."""
+    home: dict[int, int] = {}
+
+    def root(number: int) -> int:
+        while home.setdefault(number, number) != number:
+            number = home[number]
+        return number
+
+    def join(one: int, other: int) -> None:
+        first, second = sorted((root(one), root(other)))
+        home[second] = first
+
+    said: dict[str, int] = {}
+    spots = []
+    for number, finding in enumerate(found):
+        join(said.setdefault(finding.why, number), number)
+        for place in finding.places:
+            lines = place.lines or ((place.line,) if place == finding.place else ())
+            spots += [(place.path, place.side, line, number) for line in lines]
+    spots.sort()
+    for one, other in pairwise(spots):
+        if one[:2] == other[:2] and other[2] - one[2] <= 2 * CONTEXT + 1:
+            join(one[3], other[3])
+    causes: dict[int, list[Found]] = {}
+    for number, finding in enumerate(found):
+        causes.setdefault(root(number), []).append(finding)
     return list(causes.values())
 
 
 def _cause(kind: str, found: Sequence[Found], texts: Texts) -> Finding:
     first = found[0]
-    said = first.sentence if len(found) == 1 else first.why
+    reasons = list(dict.fromkeys(finding.why for finding in found))
+    said = first.sentence if len(found) == 1 or len(reasons) > 1 else first.why
     message = f"{LABELS[kind]}: {said}"
     if first.needs:
         message += f" (needs Python {first.needs[0]}.{first.needs[1]})"
     rows: list[Row] = []
     subjects = sorted({name for finding in found for name in finding.subjects if name})
     paths = {place.path for finding in found for place in finding.places}
-    if len(found) > 1 and set(subjects) - paths:
+    if len(reasons) > 1:
+        others = dict.fromkeys(finding.sentence for finding in found[1:])
+        more = [text for text in others if text != said]
+        message += "".join(f"; {text}" for text in more[:_MOST_REASONS])
+        if more[_MOST_REASONS:]:
+            rows.append(Row.of("and there", more[_MOST_REASONS:]))
+    elif len(found) > 1 and set(subjects) - paths:
         rows.append(Row.of("about", subjects))
-    hunks = [hunk for finding in found for hunk in finding_hunks(finding, texts)]
+    hunks = list(_hunks_of(found, texts))
     shown = {(hunk.path, row.number) for hunk in hunks for row in hunk.rows}
     rows += spots_row([p for f in found for p in f.places if (p.path, p.line) not in shown])
     rows += outside_ascii("\n".join(added_lines(hunks)))
@@ -125,6 +157,17 @@ def _cause(kind: str, found: Sequence[Found], texts: Texts) -> Finding:
     if spot.side == BASE:
         message += " (before the change)"
     return Finding(kind, place, message, tuple(rows), hunks=tuple(hunks))
+
+
+def _hunks_of(found: Sequence[Found], texts: Texts) -> Iterator[Hunk]:
+    """Give the hunks of a cause; those of one file, or of one and the other, together."""
+    together: dict[frozenset[str], list[Found]] = {}
+    for finding in found:
+        together.setdefault(frozenset(p.path for p in finding.places), []).append(finding)
+    for group in together.values():
+        places = tuple(dict.fromkeys(place for finding in group for place in finding.places))
+        looked = tuple(dict.fromkeys(finding.place for finding in group))
+        yield from finding_hunks(replace(group[0], places=places), texts, looked)
 
 
 def _other_files(paths: list[str], base: GitTree, target: GitTree) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ from verify.report.report import (
     Verdict,
     counted,
     excerpt_lines,
+    hunk_rows,
     shortened,
     with_paths,
 )
@@ -34,6 +35,7 @@ from verify.report.report import (
 _MOST = 60_000
 _MOST_OF_ONE = 8_000  # characters of code in one finding
 _MOST_LISTED = 100  # values of one row
+_MOST_ROWS = 400  # lines of one hunk
 _MOST_OPEN = 10  # rows of a table that is not what to read first
 _SPAN = 200  # characters at each end of a code span
 _SENTENCE = 1_000  # characters
@@ -202,11 +204,12 @@ def _block(finding: Finding) -> Iterator[str]:
 
 
 def _hunk_lines(hunk: Hunk) -> Iterator[str]:
-    if not hunk.old_span and not hunk.new_span:  # a text as a whole, which marks no line
-        yield from (visible(hunk.line_of(row)) for row in hunk.rows)
-        return
-    yield visible(hunk.head)
-    yield from (f"{row.mark} {visible(hunk.line_of(row))}".rstrip() for row in hunk.rows)
+    is_text = not hunk.old_span and not hunk.new_span  # a text as a whole, which marks no line
+    if not is_text:
+        yield visible(hunk.head)
+    for mark, line in hunk_rows(hunk, _MOST_ROWS):
+        shown = visible(line)
+        yield shown if is_text or mark == "…" else f"{mark} {shown}".rstrip()
 
 
 def _is_code(row: Row) -> bool:

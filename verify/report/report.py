@@ -69,7 +69,7 @@ class Style(Enum):
 
 
 _OF_LEVEL = {Level.GREEN: Style.GOOD, Level.AMBER: Style.OPEN, Level.RED: Style.BAD}
-_OF_MARK = {"+": Style.ADDED, "-": Style.REMOVED, ">": Style.TITLE}
+_OF_MARK = {"+": Style.ADDED, "-": Style.REMOVED, ">": Style.TITLE, "…": Style.QUIET}
 SIGNS = {Style.ADDED: "+", Style.REMOVED: "-"}  # of what is code
 
 
@@ -407,15 +407,30 @@ def path_words(hunk: Hunk) -> str:
     return hunk.path
 
 
+def hunk_rows(hunk: Hunk, most: int = _MOST_OF_HUNK) -> Iterator[tuple[str, str]]:
+    """Give the lines of a hunk with their marks: the first ones; what is left out has the mark `…`.
+
+    Blank lines are counted, so that none of them can push the next line out of sight.
+    """
+    shown: list[tuple[str, str]] = []
+    rows = ((row.mark, hunk.line_of(row)) for row in hunk.rows)
+    for (mark, is_blank), run in groupby(rows, key=lambda row: (row[0], not row[1].strip())):
+        together = list(run)
+        if is_blank and len(together) > _MOST_BLANK:
+            shown.append(("…", f"{mark} ... {counted(len(together), 'blank line')}"))
+        else:
+            shown += [(mark, shortened(line)) for _, line in together]
+    yield from shown[:most]
+    if len(shown) > most:
+        yield "…", f"... {counted(len(shown) - most, 'more line')}"
+
+
 def _hunk_lines(hunk: Hunk) -> Iterator[tuple[Piece, ...]]:
     if hunk.old_span or hunk.new_span:
         yield (_piece(f"      {hunk.head}", Style.QUIET),)
-    for row in hunk.rows[:_MOST_OF_HUNK]:
-        line = shortened(hunk.line_of(row))
-        yield (_piece(f"      {row.mark} {line}".rstrip(), _OF_MARK.get(row.mark, Style.PLAIN)),)
-    if len(hunk.rows) > _MOST_OF_HUNK:
-        more = counted(len(hunk.rows) - _MOST_OF_HUNK, "more line")
-        yield (_piece(f"      ... {more}", Style.QUIET),)
+    for mark, line in hunk_rows(hunk):
+        text = line if mark == "…" else f"{mark} {line}"
+        yield (_piece(f"      {text}".rstrip(), _OF_MARK.get(mark, Style.PLAIN)),)
 
 
 def _marker(style: Style) -> str:

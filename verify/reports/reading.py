@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from transforms.callers.patches import ELSEWHERE, SHARED
 from transforms.errors import Place
-from transforms.result.diff import CONTEXT
+from transforms.result.diff import CONTEXT, Edit, edits
 from transforms.result.outcome import Authored, Note
 from transforms.tree import GitTree
 from verify.history.ranges import Entry, entries_at
@@ -230,31 +230,42 @@ def _authored(done: Review, base: GitTree, target: GitTree, texts: Texts) -> Ite
 def _placed(
     item: Authored, before: Mapping[str, Text], after: Mapping[str, Text]
 ) -> tuple[int | None, tuple[Hunk, ...]]:
-    """Where authored lines stand in the target, and the hunks of them; none unless found once."""
+    """Where authored lines stand in the target, and the hunks of them; none if not found."""
     empty = Text(item.path, ())
     old, new = before.get(item.path, empty), after.get(item.path, empty)
-    come = range(1, len(new.lines) + 1) if item.kind == "file" else _found(item.added, new)
-    gone = _found(item.removed, old)
+    changes = edits(old.lines, new.lines)
+    put = {n + 1 for edit in changes for n in range(edit.new_start, edit.new_end)}
+    taken = {n + 1 for edit in changes for n in range(edit.old_start, edit.old_end)}
+    come = range(1, len(new.lines) + 1) if item.kind == "file" else _found(item.added, new, put)
+    gone = _found(item.removed, old, taken)
     if item.kind == "file" and old.lines:
         return 1, file_hunks(old, new)
-    is_whole = len(come) >= len(item.added) and len(gone) == len(item.removed)
-    if not is_whole or not (come or gone):
-        return (come[0] if come else None), ()
-    hunks = place_hunks(old, new, gone, come)
-    return (come[0] if come else None), hunks
+    if not come:
+        is_whole = not item.added and len(gone) == len(item.removed)
+        return None, place_hunks(old, new, gone, ()) if is_whole else ()
+    # What it takes away may be lines that the plan itself has made: then those that were there.
+    near = [edit for edit in changes if _touches(edit, come)]
+    there = [n + 1 for edit in near for n in range(edit.old_start, edit.old_end)]
+    return come[0], place_hunks(old, new, gone or (there if item.removed else ()), come)
 
 
-def _found(lines: Sequence[str], text: Text) -> range:
-    """The numbers of some lines in a row, where they stand there once."""
+def _touches(edit: Edit, numbers: range) -> bool:
+    return edit.new_start + 1 < numbers.stop and numbers.start <= edit.new_end
+
+
+def _found(lines: Sequence[str], text: Text, changed: set[int]) -> range:
+    """The numbers of some lines in a row: where they stand once, or once among what changed."""
     size = len(lines)
     if not size:
         return range(0)
     found = [
-        start + 1
+        range(start + 1, start + 1 + size)
         for start in range(len(text.lines) - size + 1)
         if text.lines[start] == lines[0] and text.lines[start : start + size] == tuple(lines)
     ]
-    return range(found[0], found[0] + size) if len(found) == 1 else range(0)
+    if len(found) > 1:
+        found = [numbers for numbers in found if not changed.isdisjoint(numbers)]
+    return found[0] if len(found) == 1 else range(0)
 
 
 def _is_listed(item: Authored, done: Review, texts: Texts) -> bool:

@@ -61,7 +61,12 @@ def _file_hunk(group: Sequence[Edit], old: Text, new: Text, heading: _Heading) -
         rows += [HunkRow("+", n + 1) for n in range(edit.new_start, edit.new_end)]
         at = edit.new_end
     rows += [HunkRow(" ", n + 1) for n in range(at, new_to)]
-    where = (new, group[0].new_start) if new.lines else (old, group[0].old_start)
+    first = group[0]
+    where = (
+        (new, first.new_start + 1)
+        if first.new_end > first.new_start
+        else (old, first.old_start + 1)
+    )
     return Hunk(
         old, new, tuple(rows), heading(*where), _span(old_from, old_to), _span(new_from, new_to)
     )

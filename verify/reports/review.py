@@ -324,7 +324,8 @@ def _data(
         "ancestry": None if isinstance(done.ancestry, Refusal) else ancestry_data(done.ancestry),
         "replay": replayed,
         "no_plan": None if refusal is None else {"kind": refusal.kind, "cause": refusal.cause},
-        "plan": done.plan or None,
+        "plan": done.plan if done.plan and done.source is Source.INFERRED else None,
+        "plan_text": done.plan or None,
         "plan_source": done.source.value if done.plan else None,
         "claim": None
         if done.claim is None

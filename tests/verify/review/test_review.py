@@ -251,7 +251,8 @@ def test_the_plan_that_the_commit_names_is_used_and_said(
     assert f"\nThe plan\n  {PLAN_PATH}: named by the commit, as its parent has it; 0 auth" in out
     data = json.loads(file.read_text())
     assert data["claim"] == {"plan": PLAN_PATH, "false": None}
-    assert (data["plan"], data["plan_source"]) == (PLAN, "named by the commit")
+    assert (data["plan_text"], data["plan_source"]) == (PLAN, "named by the commit")
+    assert data["plan"] is None  # none was found
 
 
 @pytest.mark.parametrize(

@@ -216,19 +216,23 @@ def _authored(done: Review, base: GitTree, target: GitTree, texts: Texts) -> Ite
     items = [item for item in items if not _is_listed(item, done, texts)]
     paths = [item.path for item in items]
     before, after = texts_at(base, paths), texts_at(target, paths)
+    used: set[tuple[Text, int]] = set()
     vouched = "; certified all the same" if done.certificate.verdict == CERTIFIED else ""
     for item in items:
         size = counted(item.lines, "authored line")
         if not item.added:
             size = f"{counted(len(item.removed), 'line')} taken away"
         message = f"{item.kind}, {size}: {_LITERAL}{vouched}"
-        line, hunks = _placed(item, before, after)
+        line, hunks = _placed(item, before, after, used)
         rows = outside_ascii("\n".join(item.added)) if hunks else authored_rows(item)
         yield Finding(AUTHORED, Place(item.path, line), message, rows, hunks=hunks)
 
 
 def _placed(
-    item: Authored, before: Mapping[str, Text], after: Mapping[str, Text]
+    item: Authored,
+    before: Mapping[str, Text],
+    after: Mapping[str, Text],
+    used: set[tuple[Text, int]],
 ) -> tuple[int | None, tuple[Hunk, ...]]:
     """Where authored lines stand in the target, and the hunks of them; none if not found."""
     empty = Text(item.path, ())
@@ -236,8 +240,10 @@ def _placed(
     changes = edits(old.lines, new.lines)
     put = {n + 1 for edit in changes for n in range(edit.new_start, edit.new_end)}
     taken = {n + 1 for edit in changes for n in range(edit.old_start, edit.old_end)}
-    come = range(1, len(new.lines) + 1) if item.kind == "file" else _found(item.added, new, put)
-    gone = _found(item.removed, old, taken)
+    come = (
+        range(1, len(new.lines) + 1) if item.kind == "file" else _found(item.added, new, put, used)
+    )
+    gone = _found(item.removed, old, taken, used)
     if item.kind == "file" and old.lines:
         return 1, file_hunks(old, new)
     if not come:
@@ -253,8 +259,13 @@ def _touches(edit: Edit, numbers: range) -> bool:
     return edit.new_start + 1 < numbers.stop and numbers.start <= edit.new_end
 
 
-def _found(lines: Sequence[str], text: Text, changed: set[int]) -> range:
-    """The numbers of some lines in a row: where they stand once, or once among what changed."""
+def _found(
+    lines: Sequence[str], text: Text, changed: set[int], used: set[tuple[Text, int]]
+) -> range:
+    """The numbers of some lines in a row: where they stand once, or first among what changed.
+
+    Edits that say the same are told by the places that are `used` by now.
+    """
     size = len(lines)
     if not size:
         return range(0)
@@ -265,7 +276,12 @@ def _found(lines: Sequence[str], text: Text, changed: set[int]) -> range:
     ]
     if len(found) > 1:
         found = [numbers for numbers in found if not changed.isdisjoint(numbers)]
-    return found[0] if len(found) == 1 else range(0)
+    for numbers in found:
+        spots = {(text, number) for number in numbers}
+        if used.isdisjoint(spots):
+            used |= spots
+            return numbers
+    return range(0)
 
 
 def _is_listed(item: Authored, done: Review, texts: Texts) -> bool:

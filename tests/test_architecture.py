@@ -16,7 +16,7 @@ from tests.documents import ROOT
 FLOORS = {
     "transforms": (
         "errors", "paths", "syntax", "scopes", "result", "reading", "tree", "source",
-        "formatters", "write", "imports", "move", "callers", "relocation", "engine",
+        "outline", "formatters", "write", "imports", "move", "callers", "relocation", "engine",
     ),
     "verify": (
         "kernel", "certificate", "report", "history", "ancestry", "proofs", "inference", "review",

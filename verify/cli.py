@@ -6,22 +6,37 @@ Repot; 130 interrupted. Each subcommand is a module of `verify.commands`, added 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from verify.commands import apply, blame, bundle, certify, chain, infer, review, series, verify
+from verify.commands import (
+    apply,
+    blame,
+    bundle,
+    certify,
+    chain,
+    infer,
+    plan,
+    review,
+    series,
+    verify,
+)
 from verify.history.memory import collect_less_often
 from verify.report.console import INTERRUPTED, Output, print_text
 from verify.report.escape import visible_lines
 from verify.report.report import Verdict, faulted
 
+_COMPLETE = "_REPOT_COMPLETE"
 HELP = """Move Python code into new modules, byte for byte, from a plan of a few lines.
 
 \b
 Examples:
+  repot plan shop.orders -o split.toml
+                                      a first plan: what hangs together in a module
   repot apply split.toml              what a plan would change here
   repot apply split.toml --write      make the move
   repot review main..HEAD             a change of somebody else's: only the lines to read
@@ -44,6 +59,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # faults are worded by the report
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+app.command(
+    "plan",
+    help=plan.HELP,
+    short_help="Write a first plan for MODULE: what is in it, and what hangs together.",
+)(plan.plan)
 app.command("apply", help=apply.HELP)(apply.apply)
 app.command(
     "review",
@@ -89,6 +109,10 @@ def repot(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (`sys.argv` by default) and give its exit code. Prints all it has to."""
+    if _COMPLETE in os.environ:  # a shell asks how it completes this command, or for words
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
     try:
         code = app(args=arguments, prog_name="repot", standalone_mode=False)
         return code if isinstance(code, int) else 0

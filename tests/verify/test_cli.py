@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -203,6 +204,36 @@ class TestUsage:
         assert re.fullmatch(r"repot \d+\.\d+\.\d+\n", out)
 
 
+class TestCompletion:
+    @pytest.mark.parametrize(
+        ("line", "word"),
+        [("repot revi", "review"), ("repot review --ht", "--html"), ("repot apply --un", "--undo")],
+    )
+    def test_a_shell_is_given_the_words_that_fit(
+        self,
+        line: str,
+        word: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.setenv("_REPOT_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        with pytest.raises(SystemExit):
+            cli.run([])
+        assert capsys.readouterr().out.split() == [word]
+
+    def test_the_script_for_a_shell_is_what_the_readme_says(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        readme = (Path(cli.__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+        assert 'eval "$(_REPOT_COMPLETE=source_bash repot)"' in readme
+        monkeypatch.setenv("_REPOT_COMPLETE", "source_bash")
+        with pytest.raises(SystemExit):
+            cli.run([])
+        assert "_REPOT_COMPLETE=complete_bash" in capsys.readouterr().out
+
+
 class TestApply:
     def test_without_a_mode_the_summary_is_shown_and_nothing_written(
         self, run: Run, repo: Path
@@ -217,8 +248,47 @@ class TestApply:
     def test_write_writes_the_move(self, run: Run, repo: Path) -> None:
         code, out, _ = run("apply", "../plan.toml", "--write")
         assert code == 0
-        assert out.endswith("Written: 2 files.\n")
+        assert "\nWritten: 2 files.\nNext: put the plan into the repository and commit it" in out
         assert files(repo) == MOVED
+
+    @pytest.mark.parametrize("committed", [True, False])
+    def test_after_write_stands_how_to_commit_it_and_how_to_undo_it(
+        self, run: Run, repo: Path, committed: bool
+    ) -> None:
+        (repo / "plan.toml").write_text(PLAN)
+        if committed:
+            git("add", "plan.toml")
+            git("commit", "-q", "-m", "plan")
+        _, out, _ = run("apply", "plan.toml", "--write")
+        first = "The plan is committed" if committed else "Next: commit the plan first, by itself"
+        assert f"\nWritten: 2 files.\n{first}" in out
+        assert "this trailer: `Mechanical-Move: plan.toml`\n" in out
+        assert "`repot apply --undo plan.toml`, while no file that was written has changed" in out
+        code, out, _ = run("apply", "--undo", "plan.toml")
+        assert (code, out) == (
+            0,
+            "repot apply: plan.toml: undone\n\nAs before the move\n  new.py\n  old.py\n\n"
+            "Undone: 2 files as before the move.\n",
+        )
+        assert files(repo) == {**UNTOUCHED, "plan.toml": PLAN}
+        code, _, err = run("apply", "--undo", "plan.toml")
+        assert code == 2
+        assert "No move is kept here that could be undone." in err
+
+    def test_undo_works_without_git_and_refuses_what_was_edited_since(
+        self, run: Run, repo: Path
+    ) -> None:
+        shutil.rmtree(repo / ".git")
+        _, out, _ = run("apply", "../plan.toml", "--write")
+        assert "Mechanical-Move" not in out
+        (repo / "new.py").write_text("X = 2\n")
+        code, _, err = run("apply", "--undo", "../plan.toml")
+        assert code == 2
+        assert "new.py: It no longer has the bytes that were written" in err
+        (repo / "new.py").write_text("X = 1\n")
+        assert run("apply", "--undo", "../plan.toml")[0] == 0
+        assert files(repo) == UNTOUCHED
+        assert not (repo / ".repot-journal").exists()
 
     def test_write_finds_the_repository_by_option(
         self, run: Run, repo: Path, monkeypatch: pytest.MonkeyPatch
@@ -384,7 +454,7 @@ class TestOutcomes:
 
         write = journal.write
 
-        def interrupted(tree: WorkingTree, changes: ChangeSet) -> None:
+        def interrupted(tree: WorkingTree, changes: ChangeSet, *, keep: str) -> None:
             if not before:
                 write(tree, changes)
             raise KeyboardInterrupt

@@ -42,7 +42,7 @@ def _read(path: Path | str) -> bytes:
         raise Refusal(
             "unreadable-plan",
             f"The plan cannot be read: {error.strerror}.",
-            next_step="Name a plan file that exists; `docs/plans.md` shows how to write one.",
+            next_step="Name a plan file that exists; `repot plan MODULE` writes a first one.",
             place=Place(str(path)),
         ) from error
 
@@ -100,7 +100,7 @@ def _syntax_error(message: str, text: str, path: str) -> Refusal:
     return Refusal(
         "plan-syntax",
         f"The plan is no valid TOML: {said[:1].lower()}{said[1:]}{where}.",
-        next_step="Correct the line; `docs/plans.md` shows every table.",
+        next_step="Correct the line; docs/plans.md in Repot's repository has every table.",
         place=Place(path, line, column, clipped(lines[line - 1].rstrip())),
     )
 
@@ -109,7 +109,7 @@ def _too_deep(place: Place) -> Refusal:
     return Refusal(
         "plan-syntax",
         "The plan nests arrays or tables too deeply.",
-        next_step="A plan needs no nesting; see `docs/plans.md`.",
+        next_step="A plan needs no nesting: docs/plans.md in Repot's repository has every table.",
         place=place,
     )
 

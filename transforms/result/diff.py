@@ -191,11 +191,11 @@ def _slide(lines: Sequence[AnyStr], start: int, end: int, up: int, ceiling: int)
 
 def unified(old: Sequence[bytes], new: Sequence[bytes]) -> bytes:
     """Print the hunks of a unified diff, from the first `@@` on; nothing where the lines agree."""
-    return b"".join(piece for group in _groups(edits(old, new)) for piece in _hunk(group, old, new))
+    return b"".join(piece for group in groups(edits(old, new)) for piece in _hunk(group, old, new))
 
 
-def _groups(found: list[Edit]) -> Iterator[list[Edit]]:
-    """Gather the edits whose context would touch or overlap."""
+def groups(found: Sequence[Edit]) -> Iterator[list[Edit]]:
+    """Gather the edits whose context would touch or overlap: each is one hunk."""
     group: list[Edit] = []
     for edit in found:
         if group and edit.old_start - group[-1].old_end > 2 * CONTEXT:

@@ -6,10 +6,11 @@ journal's folder is the state of the run, and changes by one rename:
     preparing  nothing is changed yet
     applying   the files are on their way to their new bytes; a later run finishes that
     undoing    something failed: they are on their way back; a later run finishes that
-    finished   every file has its new bytes; the journal itself is being removed
+    finished   every file has its new bytes; the journal itself is being removed, or kept
     undone     every file has its old bytes; the journal itself is being removed
 
-It lies in the git directory (`.git/repot`), elsewhere in `.repot-journal`, and is gone at the end.
+It lies in the git directory (`.git/repot`), elsewhere in `.repot-journal`, and is gone at the end,
+unless the run is kept to be undone: then its last one lies there as `kept`.
 """
 
 from __future__ import annotations
@@ -48,9 +49,10 @@ def write(
     changes: ChangeSet,
     *,
     overwrite_uncommitted: bool = False,
+    keep: str = "",
     step: Step | None = None,
 ) -> None:
-    """Write every change, or none.
+    """Write every change, or none; `keep` names the plan, and has the run kept for `undo`.
 
     Raises `Refusal`, the tree being as it was: a file has changed since it was read, holds work
     that is not committed (unless `overwrite_uncommitted`) or lies behind a symbolic link; another
@@ -63,12 +65,7 @@ def write(
     with locked(place, writer):
         journal = Journal(place, writer)
         if journal.state() is not None:
-            raise Refusal(
-                "unfinished-run",
-                "An earlier run was stopped while it wrote.",
-                next_step="Recover it first; `repot apply` does so as it starts.",
-                place=Place(str(tree.root)),
-            )
+            raise unfinished(tree.root)
         try:
             for path in changes:
                 tree.check_writable(path)
@@ -76,9 +73,9 @@ def write(
                 _refuse_dirty(tree, changes)
             job = _check(tree, changes)
         except OSError as error:
-            raise _failed(error, "Nothing was changed.") from error
-        _prepare(journal, job)
-        _carry_out(journal, job, tree.disk, writer)
+            raise failed(error, "Nothing was changed.") from error
+        _prepare(journal, job, keep)
+        _carry_out(journal, job, tree.disk, writer, keep=bool(keep))
 
 
 def recover(root: Path | str, *, step: Step | None = None) -> Recovery | None:
@@ -103,18 +100,20 @@ def recover(root: Path | str, *, step: Step | None = None) -> Recovery | None:
     return None
 
 
-def _prepare(journal: Journal, job: Job) -> None:
+def _prepare(journal: Journal, job: Job, plan: str) -> None:
     try:
-        journal.prepare(job)
+        journal.prepare(job, plan)
     except BaseException as failure:
         with contextlib.suppress(OSError):
             journal.discard()
         if isinstance(failure, OSError):
-            raise _failed(failure, "Nothing was changed.") from failure
+            raise failed(failure, "Nothing was changed.") from failure
         raise
 
 
-def _carry_out(journal: Journal, job: Job, root: Root, writer: Writer) -> None:
+def _carry_out(
+    journal: Journal, job: Job, root: Root, writer: Writer, *, keep: bool = False
+) -> None:
     """Change the files; put them back if that fails, and also where a person interrupts it."""
     try:
         settle(job, root, "after", writer)
@@ -126,14 +125,28 @@ def _carry_out(journal: Journal, job: Job, root: Root, writer: Writer) -> None:
             settle(job, root, "before", writer)
             journal.enter("undone")
         except OSError as error:
-            raise _stuck(error) from failure
+            raise stuck(error) from failure
         with contextlib.suppress(OSError):
             journal.discard()
         if isinstance(failure, OSError):
-            raise _failed(failure, "Every file was put back as it was.") from failure
+            raise failed(failure, "Every file was put back as it was.") from failure
         raise
     with contextlib.suppress(OSError):  # the next run removes what is left of the journal
-        journal.discard()
+        if keep:
+            journal.keep()
+        else:
+            journal.forget()
+            journal.discard()
+
+
+def unfinished(place: Path) -> Refusal:
+    """Word the refusal where a stopped run is to be recovered first."""
+    return Refusal(
+        "unfinished-run",
+        "An earlier run was stopped while it wrote.",
+        next_step="Recover it first; `repot apply` does so as it starts.",
+        place=Place(str(place)),
+    )
 
 
 def _recover(journal: Journal, root: Root, writer: Writer) -> Recovery | None:
@@ -151,7 +164,7 @@ def _recover(journal: Journal, root: Root, writer: Writer) -> Recovery | None:
             paths = journal.paths()
         journal.discard()
     except OSError as error:
-        raise _stuck(error) from error
+        raise stuck(error) from error
     return Recovery("finished" if state == "finished" else "undone", paths)
 
 
@@ -245,7 +258,8 @@ def _clash(path: str, cause: str) -> Refusal:
     )
 
 
-def _failed(error: OSError, outcome: str) -> Refusal:
+def failed(error: OSError, outcome: str) -> Refusal:
+    """Word the refusal for a disk that failed; `outcome` says what became of the files."""
     return Refusal(
         "write-failed",
         f"Writing failed: {error.strerror or error}. {outcome}",
@@ -254,7 +268,8 @@ def _failed(error: OSError, outcome: str) -> Refusal:
     )
 
 
-def _stuck(error: OSError) -> Refusal:
+def stuck(error: OSError) -> Refusal:
+    """Word the refusal for a disk that failed both ways; the journal still has everything."""
     return Refusal(
         "write-unfinished",
         f"Some files could be neither written nor put back: {error.strerror or error}.",

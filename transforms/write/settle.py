@@ -231,6 +231,12 @@ def _is_listed(root: Root, path: str) -> bool:
     return True
 
 
+def refuse_links(job: Job, root: Root) -> None:
+    """Refuse a path whose directory has become a symbolic link: it may lead out of the tree."""
+    for path in job.changes:
+        _refuse_link(root, path)
+
+
 def _refuse_link(root: Root, path: str) -> None:
     for parent in parents(path):
         found = root.status(parent)

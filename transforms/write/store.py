@@ -27,6 +27,7 @@ from transforms.write.settle import TOKEN, Held, Job
 
 State = Literal["preparing", "applying", "undoing", "finished", "undone"]
 
+KEPT = "kept"  # beside the states: a run that has ended well, and can be undone
 _STATES: tuple[State, ...] = ("preparing", "applying", "undoing", "finished", "undone")
 _PRIVATE_FOLDER = 0o700
 _PRIVATE_FILE = 0o600
@@ -134,8 +135,11 @@ class Journal:
             raise _damaged(self.place, f"`{found[0]}` is not a directory.")
         return found[0] if found else None
 
-    def prepare(self, job: Job) -> None:
-        """Save both sides and the manifest durably, and only then enter the state `applying`."""
+    def prepare(self, job: Job, plan: str = "") -> None:
+        """Save both sides and the manifest durably, and only then enter the state `applying`.
+
+        `plan` names what the job carries out, for whoever wants it undone later.
+        """
         saved = bytearray()
         entries = []
         for path, change in job.changes.items():
@@ -148,6 +152,7 @@ class Journal:
             entries.append({"path": path, **sides, **held})
         manifest = {
             "format": 1,
+            "plan": plan,
             "token": job.token,
             "trusts_modes": job.trusts_modes,
             "entries": entries,
@@ -178,25 +183,59 @@ class Journal:
             return
         if state == "applying":
             state = self.enter("undone")
-        folder = self._folder(state)
+        self._remove(self._folder(state))
+
+    def _remove(self, folder: bytes) -> None:
         for name in (b"/data", b"/manifest.json"):
             if os.path.lexists(folder + name):
                 self._writer.remove(folder + name)
         self._writer.remove_directory(folder)
 
+    def keep(self) -> None:
+        """Keep the journal of a run that has ended, in place of the one kept before."""
+        self.forget()
+        self._writer.rename(self._folder("finished"), os.fsencode(self.place / KEPT))
+        self._writer.sync_directory(os.fsencode(self.place))
+
+    def forget(self) -> None:
+        """Remove what is kept, if anything is."""
+        if self.has_kept():
+            self._remove(os.fsencode(self.place / KEPT))
+
+    def has_kept(self) -> bool:
+        """Whether a run is kept. Raises `Refusal("journal-damaged")` if it is no folder."""
+        folder = self.place / KEPT
+        if not os.path.lexists(folder):
+            return False
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            raise _damaged(self.place, f"`{KEPT}` is not a directory.")
+        return True
+
+    def take_up(self) -> None:
+        """Make what is kept a run under way again, one that is being undone."""
+        self._writer.rename(os.fsencode(self.place / KEPT), self._folder("undoing"))
+        self._writer.sync_directory(os.fsencode(self.place))
+
+    def kept(self) -> tuple[Job, str]:
+        """Read what is kept, checked as any journal is, and the plan that it carried out."""
+        return self._read(self.place / KEPT)
+
     def load(self) -> Job:
         """Read the journal; whatever it says is checked, since an archive may bring one along."""
-        folder = self.place / (self.state() or "applying")
+        return self._read(self.place / (self.state() or "applying"))[0]
+
+    def _read(self, folder: Path) -> tuple[Job, str]:
         try:
             manifest = json.loads((folder / "manifest.json").read_bytes())
             data = (folder / "data").read_bytes()
             if manifest["format"] != 1 or not TOKEN.fullmatch(manifest["token"]):
                 raise ValueError("its format is unknown")
             changes = ChangeSet(_change(entry, data) for entry in manifest["entries"])
-            return Job(changes, _held(manifest), manifest["token"], bool(manifest["trusts_modes"]))
+            job = Job(changes, _held(manifest), manifest["token"], bool(manifest["trusts_modes"]))
+            return job, str(manifest.get("plan", ""))
         except FileNotFoundError as error:
             raise _damaged(self.place, f"`{error.filename}` is missing.") from None
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise _damaged(self.place, f"Its manifest does not hold: {error!r}.") from None
 
     def paths(self) -> tuple[str, ...]:

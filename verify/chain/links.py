@@ -18,11 +18,11 @@ from transforms.errors import Refusal
 from transforms.paths import to_bytes
 from transforms.reading.load import parse_plan
 from transforms.reading.model import Plan
-from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.result.outcome import Outcome
 from transforms.tree import GitTree
 from verify.chain.cache import VerdictCache
 from verify.chain.looking import ADDED, REMOVED, Spot, look, places_to_read
+from verify.history.claims import plan_fault
 from verify.history.commits import Commit, commits_between, read_commits
 from verify.history.merges import is_plain
 from verify.history.ranges import differing
@@ -312,7 +312,7 @@ def _reason_to_read(certificate: Certificate) -> str:
 
 
 def _judge_claim(parent: GitTree, tree: GitTree, path: str) -> Judgement:
-    fault = _plan_fault(parent, tree, path)
+    fault = plan_fault(parent, tree, path)
     if fault is not None:
         return Judgement(FAULTY, fault)
     try:
@@ -376,19 +376,6 @@ def _with_certificate(judgement: Judgement, certificate: Certificate) -> Judgeme
         added_lines=certificate.added_lines,
         removed_lines=certificate.removed_lines,
     )
-
-
-def _plan_fault(parent: GitTree, tree: GitTree, path: str) -> str | None:
-    """Why the plan that a commit names is none: it is judged by what its parent holds."""
-    mode = parent.entries().get(path)
-    if mode is None:
-        here = " (the commit itself adds it)" if path in tree.entries() else ""
-        return f"its parent has no plan `{path}`{here}; commit the plan before the move"
-    if mode not in (REGULAR, EXECUTABLE):
-        return f"`{path}` is a symbolic link or a submodule, not a plan"
-    if parent.ids()[path] != tree.ids().get(path):
-        return f"it changes the plan that it names, `{path}`"
-    return None
 
 
 def _entry(head: GitTree, commit: str, path: str) -> str:

@@ -7,6 +7,7 @@ certify  `repot certify`
 chain    `repot chain`
 infer    `repot infer`
 options  options that all subcommands take
+plan     `repot plan`
 review   `repot review`
 series   `repot series`
 verify   `repot verify`

@@ -36,6 +36,7 @@ written until it is mended or the plan accepts it ([[accept]]).
 Examples:
   repot apply split.toml                      what would change here
   repot apply split.toml --write              make the move
+  repot apply --undo split.toml               take it back, while its files are as it wrote them
   repot apply split.toml --at HEAD~3 --diff   the move on another commit, as a patch
   repot apply split.toml --check              exit code 1 if it would change anything
 
@@ -87,6 +88,10 @@ def apply(
             "--formatters", help="The repository's own, or none; as the plan says by default."
         ),
     ] = None,
+    undo: Annotated[
+        bool,
+        typer.Option("--undo", help="Take back what --write wrote last: all or nothing."),
+    ] = False,
     no_certify: Annotated[
         bool, typer.Option("--no-certify", help="Do not judge the result; it cannot be written.")
     ] = False,
@@ -98,7 +103,7 @@ def apply(
         plan=plan,
         repo=repo,
         at=at,
-        mode=_mode(context, diff=diff, check=check, write=write),
+        mode=_mode(context, diff=diff, check=check, write=write, undo=undo),
         formatters=formatters.value if formatters else None,
         certify=not no_certify,
     )
@@ -106,10 +111,13 @@ def apply(
         raise UsageError(
             "--write writes what was judged, and --no-certify judges nothing: give one.", context
         )
-    if write and at is not None:
+    if (write or undo) and at is not None:
+        option = "--write" if write else "--undo"
         raise UsageError(
-            "--write changes the working tree and --at names a commit: give one of them.", context
+            f"{option} changes the working tree and --at names a commit: give one of them.", context
         )
+    if undo:
+        conclude("apply", shown, lambda _telling: _undo(request))
     if diff and shown.stdout:
         option = f"--{shown.stdout}"
         message = f"--diff and {option} - both print to stdout: give {option} a file."
@@ -117,8 +125,8 @@ def apply(
     conclude("apply", shown, lambda telling: _run(request, shown, telling))
 
 
-def _mode(context: typer.Context, *, diff: bool, check: bool, write: bool) -> str:
-    given = [name for name, on in (("diff", diff), ("check", check), ("write", write)) if on]
+def _mode(context: typer.Context, **modes: bool) -> str:
+    given = [name for name, on in modes.items() if on]
     if len(given) > 1:
         flags = " and ".join(f"--{name}" for name in given)
         raise UsageError(f"{flags} exclude each other: give one of them.", context)
@@ -156,7 +164,7 @@ def _run(request: Request, shown: Output, telling: Working) -> Report | None:
     telling.step("wording", 3, 3)
     report = applied(done)
     if request.mode == "write":
-        return report if done.stopped else _write(tree, outcome.changes, report)
+        return report if done.stopped else _write(tree, outcome.changes, request.plan, report)
     if request.mode != "diff":
         return report
     telling.hush()
@@ -197,22 +205,50 @@ def _recover(repo: Path) -> None:
     console.print_text("".join(f"{line}\n" for line in lines), sys.stderr)
 
 
-def _write(tree: Tree, changes: ChangeSet, report: Report) -> Report:
+def _undo(request: Request) -> Report:
+    """Take back the last move."""
+    from transforms.tree import WorkingTree
+    from transforms.write.undo import undo
+    from verify.reports.written import undone
+
+    _recover(request.repo)
+    plan, _ = _named(request.plan, WorkingTree(request.repo).root)
+    return undone(plan, undo(request.repo, plan))
+
+
+def _named(plan: Path, root: Path) -> tuple[str, bool]:
+    """Name a plan by its path in the tree, and tell whether it lies in it."""
+    whole = plan.resolve()
+    if whole.is_relative_to(root.resolve()):
+        return whole.relative_to(root.resolve()).as_posix(), True
+    return str(whole), False
+
+
+def _write(tree: Tree, changes: ChangeSet, plan: Path, report: Report) -> Report:
     """Write all files or none; the report, made before, gets the time that took.
 
     An interrupt is answered with what became of the files: they are as before, or all written.
     """
     from transforms.tree import WorkingTree
     from transforms.write import journal
+    from verify.reports.written import Written, next_steps
 
     if not isinstance(tree, WorkingTree):
         raise TypeError(f"{tree.label} cannot be written")
     start = time.perf_counter()
+    name, inside = _named(plan, tree.root)
     try:
-        journal.write(tree, changes)
+        journal.write(tree, changes, keep=name)
     except KeyboardInterrupt:
         journal.recover(tree.root)
         if all(tree.on_disk(path) == change.after for path, change in changes.items()):
             raise KeyboardInterrupt("the move had been written") from None
         raise
-    return replace(report, timings=(*report.timings, ("write", time.perf_counter() - start)))
+    timings = (*report.timings, ("write", time.perf_counter() - start))
+    if not changes:
+        return replace(report, timings=timings)
+    is_committed = None
+    if tree.repository is not None:
+        is_committed = inside and not tree.dirty([name])
+    steps = next_steps(Written(name, inside, is_committed))
+    return replace(report, summary=(*report.summary, *steps), timings=timings)

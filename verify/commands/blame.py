@@ -15,7 +15,7 @@ from verify.report.report import Report
 HELP = """Measure the ancestry of the code that BASE..TARGET moved.
 
 Counts the lines of each file that received moved names and that git blame -C -C -C traces past
-the move, and, more strictly, those traced to the sources alone. Every other line is explained.
+the move, and, more strictly, those traced to the files they left. Every other line is explained.
 The range is squashed to one change; git runs in a repository of Repot's own.
 
 \b

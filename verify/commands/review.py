@@ -77,4 +77,4 @@ def _run(
         found = judge(change.base, change.target, plan, say=telling.step)
         telling.step("wording", 5, 5)
         found = replace(found, target=change.target_name)
-        return ranged(reviewed(found, change.base, change.target), change)
+        return ranged(reviewed(found, change.base, change.target, change.home), change)

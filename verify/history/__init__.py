@@ -1,5 +1,6 @@
 """Commits, ranges, trailers and merges, and the work that is shared over them.
 
+claims    whether the plan that a commit names is one
 commits   commit objects, read raw
 made      repositories that Repot makes, and writes to through GitPython
 memory    how a process of ours keeps its memory

@@ -40,6 +40,7 @@ class Change:
     place: str = ""
     tree: str = ""
     unjudged: tuple[tuple[str, str], ...] = ()
+    home: Repository | None = None  # the judged repository, where the trees lie in one of our own
 
     @property
     def target_name(self) -> str:
@@ -132,7 +133,7 @@ def _uncommitted(
             place=Place(head.commit[:_SHORT]),
         )
     said = f"the {place} against HEAD"
-    return Change(base, target, "", said, place, found.tree, found.unjudged)
+    return Change(base, target, "", said, place, found.tree, found.unjudged, judged)
 
 
 @contextmanager

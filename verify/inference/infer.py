@@ -8,7 +8,6 @@ from functools import cache, partial
 from pathlib import Path
 
 from transforms.errors import Place, Refusal
-from transforms.formatters import Formatters
 from transforms.reading.load import dump_plan, parse_plan
 from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
@@ -18,6 +17,7 @@ from verify.inference.draft import Draft
 from verify.inference.evidence import Evidence, gather
 from verify.inference.modules import WholeMoves
 from verify.inference.remainder import authored, named_paths, why_unsayable
+from verify.inference.remembered import RememberedTree
 from verify.inference.search import Search, Trial
 from verify.kernel.verdict import Certificate
 from verify.proofs.certify import certify_commits
@@ -65,14 +65,22 @@ def _infer(
     if not evidence.moved and not certificate.relocated:
         raise _nothing_moved()
     formatters = cache(partial(formatters_of, base=base))  # the repository's are looked up once
-    best = _best(base, target, title, evidence, certificate, formatters)
+    tree = RememberedTree(base)
+    best = _best(
+        base,
+        target,
+        title,
+        evidence,
+        certificate,
+        partial(Search, formatters=formatters, tree=tree),
+    )
     if best.refusal is not None:
         raise best.refusal
     plan, left = _completed(best, base, target)
     _require_sayable(plan)
     text = dump_plan(plan, _comments(plan))
     plan = parse_plan(text.encode(), "inferred plan")
-    done = replay(plan, base, target, formatters(plan.formatters))
+    done = replay(plan, base, target, formatters(plan.formatters), tree)
     notes = evidence.notes if plan.sources else ()  # a module that moved whole leaves no doubt
     return Inferred(plan, text, done, certificate, notes, left)
 
@@ -98,7 +106,7 @@ def _best(
     title: str,
     evidence: Evidence,
     certificate: Certificate,
-    formatters: Callable[[str], Formatters],
+    search: Callable[[Draft, Evidence], Search],
 ) -> Trial:
     """Move modules whole where they went whole, and else symbol by symbol: what comes nearer."""
     found: Trial | None = None
@@ -108,11 +116,11 @@ def _best(
         beside = replace(evidence, moved=rest)
         draft = Draft(base, target, beside, certificate)
         whole = draft.with_modules(draft.plan(title), WholeMoves(base, target, certificate))
-        found = Search(draft, beside, formatters).best(whole)
+        found = search(draft, beside).best(whole)
         if found.exact or not evidence.moved:
             return found
     draft = Draft(base, target, evidence, certificate)
-    symbols = Search(draft, evidence, formatters).best(draft.plan(title))
+    symbols = search(draft, evidence).best(draft.plan(title))
     return symbols if found is None or symbols.cost < found.cost else found
 
 

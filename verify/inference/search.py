@@ -70,25 +70,29 @@ class Search:
     """Trials against one target."""
 
     def __init__(
-        self, draft: Draft, evidence: Evidence, formatters: Callable[[str], Formatters]
+        self,
+        draft: Draft,
+        evidence: Evidence,
+        formatters: Callable[[str], Formatters],
+        tree: RememberedTree,
     ) -> None:
         self.base, self.target = draft.base, draft.target
         self.draft, self.evidence = draft, evidence
         self._formatters = formatters
-        self._tree = RememberedTree(self.base)
+        self._tree = tree
         self._changed = differing(self.base, self.target)
         self._had = entries_at(self.base, self._changed)
         self._wanted = entries_at(self.target, self._changed)
         self.trials = 0
         self._tried: dict[str, int] = {}  # a change by its name: how far off its file then was
 
-    def attempt(self, plan: Plan) -> Trial:
-        """Apply a plan and compare."""
+    def attempt(self, plan: Plan, *, accepts: bool = True) -> Trial:
+        """Apply a plan and compare; `accepts`: what it is refused for, a plan may accept."""
         self.trials += 1
         try:
             outcome = engine.apply(plan, self._tree, formatters=self._formatters(plan.formatters))
         except Refusal as refusal:
-            accepting = _accepting(plan, refusal)
+            accepting = _accepting(plan, refusal) if accepts else None
             found = self.attempt(accepting) if accepting is not None else None
             return found if found and found.outcome else Trial(plan, None, {}, {}, refusal)
         given = {path: Entry.of(blob) for path, blob in outcome.changes.after().items()}
@@ -152,7 +156,8 @@ class Search:
         """Leave out what changes nothing."""
         exporting = [self._exporting(file) for file in best.plan.files]
         for smaller in (*exporting, *_smaller(best.plan)):
-            trial = self.attempt(smaller(best.plan))
+            # What is left out saves one setting, which an acceptance in its place would cost.
+            trial = self.attempt(smaller(best.plan), accepts=False)
             if trial.cost < best.cost:
                 best = trial
         return best

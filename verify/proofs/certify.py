@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from transforms.paths import to_bytes
 from transforms.result.changes import EXECUTABLE, REGULAR, SYMLINK, ChangeSet
 from transforms.tree import GitTree, Tree
+from transforms.tree.base import matcher
 from verify import kernel
 from verify.history.ranges import differing, entries_at
 from verify.history.workers import meanwhile
@@ -21,6 +23,8 @@ from verify.proofs.adapter import certify, is_large
 
 # Python files up to which a tree is judged sooner than another process has loaded what judges.
 FEW = 24
+_MOST_HELD = 96 << 20  # bytes of files that are kept for the next question
+_BATCH = 1_000  # files
 
 
 class SharedFiles:
@@ -37,6 +41,8 @@ class SharedFiles:
         self._links = [
             path for path, mode in tree.entries().items() if path not in apart and mode == SYMLINK
         ]
+        self._held: dict[str, bytes] = {}
+        self._room = _MOST_HELD
 
     def paths(self) -> Collection[str]:
         """List all of them."""
@@ -44,11 +50,32 @@ class SharedFiles:
 
     def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
         """Read some of them, in one batch."""
-        return self._tree.read_many(paths)
+        wanted = list(paths)
+        found = self._tree.read_many([path for path in wanted if path not in self._held])
+        return {path: found[path] if path in found else self._held[path] for path in wanted}
 
     def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
-        """List those among `paths` whose bytes match."""
-        return self._tree.search(needle, paths)
+        """List those among `paths` whose bytes match; what was read for that is kept for a while.
+
+        One question follows another about the same files.
+        """
+        shared = set(self._paths)
+        wanted = [path for path in dict.fromkeys(paths) if path in shared]
+        matches = matcher(needle)
+        known = [path for path in wanted if path in self._held]
+        found = [path for path in known if matches(self._held[path])]
+        others = [path for path in wanted if path not in self._held]
+        for start in range(0, len(others), _BATCH):
+            batch = others[start : start + _BATCH]
+            if self._room <= 0:
+                found += self._tree.search(needle, others[start:])
+                break
+            for path, data in self._tree.read_many(batch).items():
+                self._held[path] = data
+                self._room -= len(data)
+                if matches(data):
+                    found.append(path)
+        return sorted(found, key=to_bytes)
 
     def links(self) -> Mapping[str, bytes]:
         """Give the symbolic links, and where each leads."""

@@ -30,6 +30,7 @@ _LOOK = {
     Style.REMOVED: "red",
     Style.QUIET: "dim",
     Style.GOOD: "bold green",
+    Style.OPEN: "bold yellow",
     Style.BAD: "bold red",
 }
 

@@ -16,6 +16,7 @@ from xml.etree.ElementTree import Element
 
 from transforms.errors import Place
 from verify.report import page
+from verify.report.decision import Level
 from verify.report.exhibits import Sides
 from verify.report.page.code import Line, Painter, block
 from verify.report.page.elements import Child, element, one_line, written
@@ -29,15 +30,18 @@ from verify.report.report import (
     Style,
     Verdict,
     counted,
+    path_words,
     shortened,
+    with_paths,
 )
 
 _WORDS = {
     Verdict.HOLDS: "✓ It holds",
-    Verdict.DIFFERS: "✗ To be read",
+    Verdict.DIFFERS: "✗ It differs",
     Verdict.UNJUDGED: "? Not judged",
     Verdict.FAULT: "! A fault of Repot",
 }
+_TO_READ = {Level.GREEN: "✓ Nothing to read", Level.AMBER: "To read", Level.RED: "✗ It breaks"}
 _MOST_FINDINGS = 1_000  # of one section
 _MOST_VALUES = 400  # of one row
 _MOST_LINES = 20_000  # of code that is no moved code, on one page
@@ -85,17 +89,22 @@ class _Page:
         sections = _ordered(self.report.sections)
         parts = [self._section(index, section) for index, section in enumerate(sections, 1)]
         summary = self.report.summary if self.report.lead else ()
+        # What is decided is read from above, without a list of all that is folded below it.
+        is_decided = self.report.decision is not None
+        folded = (n for n, section in enumerate(sections) if section.closed or not is_decided)
+        first_folded = next(folded, len(parts))
         return element(
             "body",
             element("a", "Skip to the verdict", href="#main", class_="skip-link"),
-            element("header", element("p", f"repot {self.report.command}", class_="what")),
+            element("header", *_about(self.report)),
             element(
                 "main",
                 self._verdict(),
-                _navigation(sections),
+                None if is_decided else _navigation(sections),
+                *parts[:first_folded],
                 _unfold() if any(_has_folds(section) for section in sections) else None,
-                *parts,
-                *_closing(summary),
+                *parts[first_folded:],
+                *_closing(summary, folded=is_decided),
                 id="main",
                 tabindex="-1",
             ),
@@ -110,15 +119,19 @@ class _Page:
     def _verdict(self) -> Element:
         report = self.report
         sentences = [one_line(text) for text in report.lead or report.summary]
-        sentences.sort(key=lambda sentence: not _VERDICT.match(sentence))
-        title, *rest = sentences or [_WORDS[report.verdict]]
+        if report.decision is None:
+            sentences.sort(key=lambda sentence: not _VERDICT.match(sentence))
+        title, *rest = sentences or [_mark_words(report)]
+        headline = None
+        if report.decision is None:
+            headline = element("p", element("code", one_line(report.headline)))
         return element(
             "section",
-            element("p", _WORDS[report.verdict], class_="mark"),
+            element("p", _mark_words(report), class_="mark"),
             element("h1", title, id="verdict"),
-            *(element("p", sentence) for sentence in rest),
-            element("p", element("code", one_line(report.headline))),
-            class_=f"verdict {report.verdict.value}",
+            *(element("p", *_spoken(sentence)) for sentence in rest),
+            headline,
+            class_=f"verdict {report.level.value}",
             aria_labelledby="verdict",
         )
 
@@ -139,7 +152,9 @@ class _Page:
     def _section_class(self, section: Section) -> str:
         """Tell code that is to be read from what is merely listed."""
         listed = section.aside or section.drawn or self.report.verdict is Verdict.HOLDS
-        has_code = any(_mark(row) for finding in section.findings for row in finding.rows)
+        has_code = any(
+            finding.hunks or any(map(_mark, finding.rows)) for finding in section.findings
+        )
         return "section" if listed or not has_code else "section read"
 
     def _content(self, section: Section) -> Iterator[Element]:
@@ -161,8 +176,19 @@ class _Page:
         parts: list[Child] = [element("p", *head)] if head else []
         if finding.place.excerpt:
             parts.append(self._excerpt(finding.place))
+        parts += self._hunks(finding)
         parts += self._rows(finding)
         return element("li", *parts)
+
+    def _hunks(self, finding: Finding) -> Iterator[Element]:
+        """The lines that it is about, each stretch in a block, below its path."""
+        for path, hunk in with_paths(finding):
+            if path:
+                yield element("p", element("code", one_line(path), class_="place"))
+            head = hunk.head if hunk.old_span or hunk.new_span else ""
+            lines = [Line("@", None, (("", head),))] if head else []
+            where = Place(path_words(hunk), hunk.line)
+            yield self._block([*lines, *self.painter.hunk(hunk)], where)
 
     def _excerpt(self, place: Place) -> Element:
         lines = self.painter.values([shortened(place.excerpt or "")], " ")
@@ -204,24 +230,62 @@ class _Page:
 
     def _sides(self, finding: Finding, sides: Sides) -> Element:
         before, after = self.painter.sides(sides)
+        shown = [("Before", sides.old, before), ("After", sides.new, after)]
+        if sides.alike:  # what is the same on both sides is shown once
+            shown = [("The same on both sides; lines as they are now", sides.new, after)]
         columns = []
-        for what, excerpt, lines in (
-            ("Before", sides.old, before),
-            ("After", sides.new, after),
-        ):
+        for what, excerpt, lines in shown:
             at = f"{one_line(excerpt.text.path)}:{excerpt.numbers[0] if excerpt.numbers else 1}"
-            caption = element("p", f"{what}: ", element("code", at), class_="quiet")
+            caption = element("p", what, class_="quiet")
             columns.append(element("div", caption, block(lines, f"{what}, {at}")))
         return element(
             "details",
-            element(
-                "summary",
-                shortened(one_line(finding.message), _TITLE),
-                element("span", "now at ", element("code", one_line(str(finding.place)))),
-            ),
-            element("div", *columns, class_="two"),
+            element("summary", shortened(one_line(finding.message), _TITLE), _now_at(finding)),
+            element("div", *columns, class_="one" if sides.alike else "two"),
             class_="sides",
         )
+
+
+def _has_changes(finding: Finding) -> bool:
+    marks = (row.mark for hunk in finding.hunks for row in hunk.rows)
+    return any(mark != " " for mark in marks) or any(map(_mark, finding.rows))
+
+
+def _about(report: Report) -> Iterator[Element]:
+    """The first line of the page: what the change says of itself, or what was asked."""
+    made = report.decision
+    if made is None:
+        yield element("p", f"repot {report.command}", class_="what")
+        return
+    about = made.about
+    yield element("p", one_line(about.subject or "A change"), class_="subject")
+    words = [f"by {about.author}"] if about.author else []
+    words += [f"in {about.repository}"] if about.repository else []
+    yield element("p", one_line(", ".join(words)), class_="what")
+
+
+def _mark_words(report: Report) -> str:
+    if report.decision is None and report.level is not Level.AMBER:
+        return _WORDS[report.verdict]
+    if report.verdict is Verdict.UNJUDGED:
+        return _WORDS[report.verdict]
+    made = report.decision
+    if made is not None and made.level is Level.RED and not made.breaking:
+        return "✗ Not what it claims to be"
+    return _TO_READ[report.level]
+
+
+def _spoken(sentence: str) -> list[Child]:
+    """A sentence of ours, with what stands in backticks as code."""
+    parts = sentence.split("`")
+    if len(parts) % 2 == 0:
+        return [sentence]
+    return [element("code", part) if index % 2 else part for index, part in enumerate(parts)]
+
+
+def _now_at(finding: Finding) -> Element | None:
+    where = one_line(str(finding.place))
+    return element("span", "now at ", element("code", where)) if where else None
 
 
 def _mark(row: Row) -> str:
@@ -249,7 +313,8 @@ def _head(finding: Finding) -> Iterator[Child]:
     if where:
         yield element("code", where, class_="place")
     if finding.message:
-        yield f"{' ' if where else ''}{one_line(finding.message)}"
+        yield " " if where else ""
+        yield from _spoken(one_line(finding.message))
     if finding.share is not None:
         yield _share(*finding.share)
 
@@ -270,7 +335,7 @@ def _share(part: int, whole: int) -> Element:
 
 
 def _ordered(sections: tuple[Section, ...]) -> list[Section]:
-    """Put the picture after what is to be read."""
+    """Put the picture after what is to be read, and behind it what is looked up."""
     drawn = [section for section in sections if section.drawn]
     others = [section for section in sections if not section.drawn]
     first = [section for section in others if not section.aside]
@@ -280,7 +345,7 @@ def _ordered(sections: tuple[Section, ...]) -> list[Section]:
 def _is_folded(section: Section) -> bool:
     """Whether a section stays closed until it is looked up; what has folds inside stays open."""
     has_sides = any(finding.sides for finding in section.findings)
-    return section.aside and len(section.findings) > _ASIDE and not has_sides
+    return section.closed or (section.aside and len(section.findings) > _ASIDE and not has_sides)
 
 
 def _has_folds(section: Section) -> bool:
@@ -303,9 +368,13 @@ def _navigation(sections: list[Section]) -> Element | None:
     return element("nav", element("ul", *items), aria_label="On this page")
 
 
-def _closing(summary: tuple[str, ...]) -> list[Element]:
+def _closing(summary: tuple[str, ...], *, folded: bool) -> list[Element]:
     if not summary:
         return []
     sentences = [element("p", one_line(text)) for text in summary]
     title = element("h2", "In sum", id="sum")
+    if folded:
+        whole = element("details", element("summary", title), *sentences, class_="part")
+        whole.set("aria-labelledby", "sum")
+        return [whole]
     return [element("section", title, *sentences, aria_labelledby="sum")]

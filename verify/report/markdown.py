@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from verify.report.decision import Level
 from verify.report.escape import visible
+from verify.report.exhibits import Hunk
 from verify.report.report import (
     SIGNS,
     Finding,
@@ -24,13 +26,16 @@ from verify.report.report import (
     Verdict,
     counted,
     excerpt_lines,
+    hunk_rows,
     shortened,
+    with_paths,
 )
 
 # A comment on GitHub holds 65,536 characters, a job summary 1 MiB: this is less than both.
 _MOST = 60_000
 _MOST_OF_ONE = 8_000  # characters of code in one finding
 _MOST_LISTED = 100  # values of one row
+_MOST_ROWS = 400  # lines of one hunk
 _MOST_OPEN = 10  # rows of a table that is not what to read first
 _SPAN = 200  # characters at each end of a code span
 _SENTENCE = 1_000  # characters
@@ -49,6 +54,8 @@ _HELD = {
     "no claim": "no commit claims a move",
 }
 
+_SIGNS = {Level.GREEN: "✓ ", Level.AMBER: "", Level.RED: "✗ "}
+_VERDICT = re.compile(r"[A-Z]{3,}\b")  # a sentence that is one begins so: `GREEN: ...`
 _COMMITS = {"chain": "commits", "series": "steps"}  # where a report's data lists its commits
 
 # Letters, numbers and the marks of a sentence. Never a dot or colon inside a word (addresses,
@@ -73,15 +80,16 @@ class _Part:
 
 def to_markdown(report: Report) -> str:
     """Render for GitHub and GitLab, in at most 60,000 characters; what is left out is counted."""
-    head = f"## repot {report.command}: {_state(report)}\n"
-    text = f"{head}\n{code(report.headline)}\n\n"
-    text += "".join(f"- {words(sentence)}\n" for sentence in report.summary)
+    text = _head(report)
     left_out = 0
     for number, part in enumerate(_parts(report)):
         room = _MOST - len(text)
         rendered, missing = _rendered(part, room, folds=number > 0)
         text += rendered
         left_out += missing
+    if report.decision is not None:
+        sentences = "".join(f"- {words(sentence)}\n" for sentence in report.summary)
+        text += f"\n<details><summary>In sum</summary>\n\n{sentences}\n</details>\n"
     if left_out:
         text += f"\n{counted(left_out, 'finding')} left out for want of room; the JSON has all.\n"
     return text
@@ -91,6 +99,20 @@ def _state(report: Report) -> str:
     """Word the verdict. What holds is not green for that: it may break a reader all the same."""
     held = _HELD.get(report.data.get("colour", "")) if report.verdict is Verdict.HOLDS else None
     return held or _HEADS[report.verdict]
+
+
+def _head(report: Report) -> str:
+    """The verdict, whom it is about, and what else is said first."""
+    made = report.decision
+    if made is None:
+        word = _state(report)
+        if report.level is Level.AMBER and report.verdict is Verdict.DIFFERS:
+            word = "to be read"
+        text = f"## repot {report.command}: {word}\n\n{code(report.headline)}\n\n"
+        sentences = sorted(report.summary, key=lambda sentence: not _VERDICT.match(sentence))
+        return text + "".join(f"- {words(sentence)}\n" for sentence in sentences)
+    text = f"## {_SIGNS[made.level]}{words(report.lead[0])}\n\n{words(report.headline)}\n\n"
+    return text + "".join(f"- {words(sentence)}\n" for sentence in report.lead[1:])
 
 
 def _rendered(part: _Part, room: int, *, folds: bool) -> tuple[str, int]:
@@ -148,7 +170,7 @@ def _commit(link: Mapping[str, Any]) -> tuple[str, ...]:
 def _section(section: Section) -> _Part:
     """A table where findings are a place and a message, else a paragraph for each."""
     findings = section.findings
-    if any(finding.rows or finding.place.excerpt for finding in findings):
+    if any(finding.rows or finding.hunks or finding.place.excerpt for finding in findings):
         blocks = ("\n".join(_block(finding)) + "\n\n" for finding in findings)
         part = _Part(section.title, "", blocks, len(findings), section.total)
     else:
@@ -179,6 +201,10 @@ def _block(finding: Finding) -> Iterator[str]:
         yield " ".join(head)
     if finding.place.excerpt:
         yield from _fence(["".join(t for t, _ in line) for line in excerpt_lines(finding.place)])
+    for path, hunk in with_paths(finding):
+        if path:
+            yield f"\n{code(path)}"
+        yield from _fence(list(_hunk_lines(hunk)), "diff" if hunk.old_span or hunk.new_span else "")
     for (is_code, label), together in groupby(finding.rows, key=lambda r: (_is_code(r), r.label)):
         values = [value for row in together for value in row.values]
         if label:
@@ -191,6 +217,15 @@ def _block(finding: Finding) -> Iterator[str]:
             if len(values) > _MOST_LISTED:
                 listed.append(f"... {len(values) - _MOST_LISTED:,} more")
             yield from (f"- {item}" for item in listed)
+
+
+def _hunk_lines(hunk: Hunk) -> Iterator[str]:
+    is_text = not hunk.old_span and not hunk.new_span  # a text as a whole, which marks no line
+    if not is_text:
+        yield visible(hunk.head)
+    for mark, line in hunk_rows(hunk, _MOST_ROWS):
+        shown = visible(line)
+        yield shown if is_text or mark == "…" else f"{mark} {shown}".rstrip()
 
 
 def _is_code(row: Row) -> bool:

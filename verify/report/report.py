@@ -18,12 +18,14 @@ from unicodedata import east_asian_width
 
 import verify
 from transforms.errors import Place, Refusal
+from verify.report.decision import Decision, Level
 from verify.report.escape import foreign, visible
-from verify.report.exhibits import Excerpt, Figure, Sides
+from verify.report.exhibits import Excerpt, Figure, Hunk, Sides
 from verify.report.marks import Mark
 
 SCHEMA = 1
 _MOST_LINES = 20
+_MOST_OF_HUNK = 40  # lines of one, in the text
 _MOST_BLANK = 2
 MOST_FOLDED = 6  # findings of a list that is folded
 _MESSAGE = 1000  # characters at each end of a message that quotes code
@@ -44,6 +46,14 @@ class Verdict(Enum):
         return list(Verdict).index(self)
 
 
+_LEVELS = {
+    Verdict.HOLDS: Level.GREEN,
+    Verdict.DIFFERS: Level.RED,
+    Verdict.UNJUDGED: Level.AMBER,
+    Verdict.FAULT: Level.RED,
+}
+
+
 class Style(Enum):
     """What a piece of text is; a renderer decides how that looks."""
 
@@ -54,9 +64,12 @@ class Style(Enum):
     REMOVED = "removed"
     QUIET = "quiet"
     GOOD = "good"
+    OPEN = "open"  # neither good nor bad: to be read
     BAD = "bad"
 
 
+_OF_LEVEL = {Level.GREEN: Style.GOOD, Level.AMBER: Style.OPEN, Level.RED: Style.BAD}
+_OF_MARK = {"+": Style.ADDED, "-": Style.REMOVED, ">": Style.TITLE, "…": Style.QUIET}
 SIGNS = {Style.ADDED: "+", Style.REMOVED: "-"}  # of what is code
 
 
@@ -93,7 +106,8 @@ def outside_ascii(text: str, label: str = "holds characters outside ASCII") -> t
 class Finding:
     """One thing that was found at one place, and what belongs to it.
 
-    `sides` are the code that it is about, before and after. `share` is how much of what was
+    `sides` are the code that it is about, before and after; `hunks` the lines of it, with those
+    around them. `share` is how much of what was
     measured holds, such as lines traced and lines in all; `None` where nothing was measured.
     """
 
@@ -103,6 +117,7 @@ class Finding:
     rows: tuple[Row, ...] = ()
     sides: Sides | None = None
     share: tuple[int, int] | None = None
+    hunks: tuple[Hunk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +125,8 @@ class Section:
     """Findings of one sort under a title, and the sentence that sums them up.
 
     `drawn`: a page shows the report's figure in its place. `aside`: listed to be looked up, not to
-    be read through. `folded`: of a long list the text has a few, and their sum.
+    be read through. `folded`: of a long list the text has a few, and their sum; `closed`: it has
+    but their number, and a page shows them when asked.
     """
 
     title: str
@@ -119,6 +135,7 @@ class Section:
     drawn: bool = False
     aside: bool = False
     folded: bool = False
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +147,9 @@ class Report:
     in any case. `marks` are the places that a forge shows beside the code, `figure` is what moved
     as a picture. `data` is what the JSON adds for programs: plain values, ordered where order means
     something and sorted elsewhere. `timings` (seconds by phase) are shown only when asked for,
-    since they differ from run to run.
+    since they differ from run to run. `decision`, where a command makes one, is what the reader is
+    told first; `light` is how much of their time the result asks for, where the verdict alone does
+    not tell.
     """
 
     command: str
@@ -143,6 +162,15 @@ class Report:
     timings: tuple[tuple[str, float], ...] = ()
     lead: tuple[str, ...] = ()
     figure: Figure | None = None
+    decision: Decision | None = None
+    light: Level | None = None
+
+    @property
+    def level(self) -> Level:
+        """How much of a reader's time this asks for."""
+        if self.decision is not None:
+            return self.decision.level
+        return self.light or _LEVELS[self.verdict]
 
     @property
     def exit_code(self) -> int:
@@ -192,6 +220,15 @@ def listed(counts: Mapping[str, int]) -> str:
     """Word counts by kind, the largest first: `7 import, 2 string`."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{number:,} {kind}" for kind, number in ranked)
+
+
+_UNCOUNTED = {"documentation": "documentation line", "configuration": "configuration line"}
+
+
+def kinds_words(counts: Mapping[str, int]) -> str:
+    """Word counts of kinds that are things, the largest first: `7 imports, 1 string`."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(counted(number, _UNCOUNTED.get(kind, kind)) for kind, number in ranked)
 
 
 def place_data(place: Place | None) -> dict[str, Any] | None:
@@ -266,6 +303,7 @@ def to_json(report: Report, *, timings: bool = False) -> str:
         "exit_code": report.exit_code,
         "headline": report.headline,
         "summary": list(report.summary),
+        "level": report.level.value,
     }
     if timings:
         document["seconds"] = {name: round(seconds, 6) for name, seconds in report.timings}
@@ -285,11 +323,13 @@ def to_lines(report: Report, *, timings: bool = False) -> Iterator[tuple[Piece, 
 
     Lines are not wrapped: a terminal wraps them, and a program finds them whole.
     """
-    bad = report.verdict is not Verdict.HOLDS
-    title = Style.BAD if bad else Style.TITLE
+    style = _OF_LEVEL[report.level]
+    title = Style.TITLE if style is Style.GOOD else style
     yield (_piece(f"repot {report.command}: {report.headline}", title),)
-    yield from _sentences(report.lead, bad=bad)
+    yield from _sentences(report.lead, style)
     for section in report.sections:
+        if section.closed:
+            continue
         yield ()
         if section.title:
             yield (_piece(section.title, Style.TITLE),)
@@ -308,15 +348,20 @@ def to_lines(report: Report, *, timings: bool = False) -> Iterator[tuple[Piece, 
         widest = max(8, *(len(name) for name, _ in report.timings))
         for name, seconds in report.timings:
             yield (_piece(f"  {name:<{widest}} {seconds:8.3f}"),)
-    yield from _sentences(report.summary, bad=bad)
+    closed = [section for section in report.sections if section.closed]
+    if closed:
+        yield ()
+        names = ", ".join(f"{s.title} ({len(s.findings):,})" for s in closed)
+        yield (_piece(f"Folded, shown by --markdown - and --html FILE: {names}.", Style.QUIET),)
+    yield from _sentences(report.summary, style)
 
 
-def _sentences(sentences: tuple[str, ...], *, bad: bool) -> Iterator[tuple[Piece, ...]]:
+def _sentences(sentences: tuple[str, ...], style: Style) -> Iterator[tuple[Piece, ...]]:
     """Give a paragraph whose first sentence is the one that counts."""
     if sentences:
         yield ()
     for index, sentence in enumerate(sentences):
-        yield (_piece(sentence, Style.GOOD if index == 0 and not bad else Style.PLAIN),)
+        yield (_piece(sentence, Style.PLAIN if index else style),)
 
 
 def _piece(text: str, style: Style = Style.PLAIN) -> Piece:
@@ -332,6 +377,10 @@ def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
     yield tuple(head)
     if finding.place.excerpt:
         yield from excerpt_lines(finding.place)
+    for path, hunk in with_paths(finding):
+        if path:
+            yield (_piece(f"    {path}", Style.PATH),)
+        yield from _hunk_lines(hunk)
     for row in finding.rows:
         if row.label:
             yield (_piece(f"    {row.label}", Style.QUIET),)
@@ -340,6 +389,49 @@ def _finding_lines(finding: Finding) -> Iterator[tuple[Piece, ...]]:
             is_code = style in SIGNS
             for line in value.split("\n") if is_code else (value,):
                 yield (_piece(f"      {_marker(style)}{line}", style),)
+
+
+def with_paths(finding: Finding) -> Iterator[tuple[str, Hunk]]:
+    """Give the hunks, each with its path where that is not the one named last."""
+    named = finding.place.path
+    for hunk in finding.hunks:
+        path = path_words(hunk)
+        yield ("" if path == named else path), hunk
+        named = path
+
+
+def path_words(hunk: Hunk) -> str:
+    """Name the file of a hunk; both, where it is about what was edited as it moved."""
+    sides = {hunk.text_of(row).path for row in hunk.rows}
+    if len(sides) == 2:
+        return f"{hunk.old.path} -> {hunk.new.path}"
+    return hunk.path
+
+
+def hunk_rows(hunk: Hunk, most: int = _MOST_OF_HUNK) -> Iterator[tuple[str, str]]:
+    """Give the lines of a hunk with their marks: the first ones; what is left out has the mark `…`.
+
+    Blank lines are counted, so that none of them can push the next line out of sight.
+    """
+    shown: list[tuple[str, str]] = []
+    rows = ((row.mark, hunk.line_of(row)) for row in hunk.rows)
+    for (mark, is_blank), run in groupby(rows, key=lambda row: (row[0], not row[1].strip())):
+        together = list(run)
+        if is_blank and len(together) > _MOST_BLANK:
+            shown.append(("…", f"{mark} ... {counted(len(together), 'blank line')}"))
+        else:
+            shown += [(mark, shortened(line)) for _, line in together]
+    yield from shown[:most]
+    if len(shown) > most:
+        yield "…", f"... {counted(len(shown) - most, 'more line')}"
+
+
+def _hunk_lines(hunk: Hunk) -> Iterator[tuple[Piece, ...]]:
+    if hunk.old_span or hunk.new_span:
+        yield (_piece(f"      {hunk.head}", Style.QUIET),)
+    for mark, line in hunk_rows(hunk):
+        text = line if mark == "…" else f"{mark} {line}"
+        yield (_piece(f"      {text}".rstrip(), _OF_MARK.get(mark, Style.PLAIN)),)
 
 
 def _marker(style: Style) -> str:

@@ -12,13 +12,13 @@ from transforms.result.changes import Blob, Change
 from transforms.result.outcome import (
     Caller,
     Destination,
-    Edit,
     Note,
     Outcome,
     Relocated,
     SourceChange,
 )
 from verify.proofs.gate import Gate
+from verify.report.hunks import change_hunks
 from verify.report.report import (
     Finding,
     Report,
@@ -27,6 +27,7 @@ from verify.report.report import (
     Style,
     Verdict,
     counted,
+    kinds_words,
     listed,
     place_data,
 )
@@ -162,15 +163,15 @@ def relocated_data(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def callers_section(outcome: Outcome) -> Section:
-    """Every file that imports or names what moved, with each line before and after."""
-    findings = tuple(_caller(item) for item in outcome.callers)
+    """Every file that imports or names what moved, with its hunks as a diff has them."""
+    findings = tuple(_caller(item, outcome) for item in outcome.callers)
     return Section("Callers", findings, callers_total(outcome), aside=True)
 
 
 def callers_total(outcome: Outcome) -> str:
     """Count the callers and their edits, by kind."""
     edits = [edit for caller in outcome.callers for edit in caller.edits]
-    by_kind = listed(Counter(edit.kind for edit in edits))
+    by_kind = kinds_words(Counter(edit.kind for edit in edits))
     return f"{counted(len(edits), 'edit')} in {counted(len(outcome.callers), 'file')}: {by_kind}"
 
 
@@ -212,17 +213,11 @@ def _destination(destination: Destination) -> Finding:
     return Finding("destination", Place(destination.path), message, _filled(rows))
 
 
-def _caller(caller: Caller) -> Finding:
-    rows = tuple(
-        Row(f"line {edit.line}, {edit.kind}", _sides(edit))
-        for edit in sorted(caller.edits, key=lambda edit: edit.line)
-    )
-    return Finding("caller", Place(caller.path), "", rows)
-
-
-def _sides(edit: Edit) -> tuple[tuple[str, Style], ...]:
-    sides = ((edit.before, Style.REMOVED), (edit.after, Style.ADDED))
-    return tuple((text, style) for text, style in sides if text)
+def _caller(caller: Caller, outcome: Outcome) -> Finding:
+    kinds = kinds_words(Counter(edit.kind for edit in caller.edits))
+    change = outcome.changes.get(caller.path)
+    hunks = () if change is None else change_hunks(change)
+    return Finding("caller", Place(caller.path), kinds, hunks=hunks)
 
 
 def _note(note: Note) -> Finding:

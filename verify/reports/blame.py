@@ -32,7 +32,7 @@ def total(ancestry: Ancestry) -> str:
         return "No Python file received moved code."
     return (
         f"{ancestry.traced}/{ancestry.lines} lines traced past the move "
-        f"(git blame -C -C -C); {ancestry.strict} to the sources alone"
+        f"(git blame -C -C -C); {ancestry.strict} to the files they left"
         f"{beside(ancestry.derived)}."
     )
 
@@ -50,7 +50,7 @@ def _file(file: FileAncestry) -> Finding:
     rows = [Row.of("from", origins)] if origins else []
     if untraced:
         rows.append(Row.of("new to git", untraced, Style.QUIET))
-    message = f"{file.traced}/{file.lines} traced, {file.strict} to the sources alone"
+    message = f"{file.traced}/{file.lines} traced, {file.strict} to the files they left"
     share = file.traced, file.lines
     return Finding("ancestry", Place(file.path), message, tuple(rows), share=share)
 

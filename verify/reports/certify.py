@@ -29,7 +29,9 @@ from verify.kernel.verdict import (
 )
 from verify.kernel.verdict import Finding as Found
 from verify.kernel.verdict import Place as Spot
-from verify.report.exhibits import Excerpt, Sides, Text
+from verify.report.decision import Level
+from verify.report.exhibits import Hunk, Sides, Text
+from verify.report.hunks import added_lines, place_hunks
 from verify.report.marks import Mark, sided
 from verify.report.report import (
     MOST_FOLDED,
@@ -37,10 +39,8 @@ from verify.report.report import (
     Report,
     Row,
     Section,
-    Style,
     Verdict,
     counted,
-    cut,
     listed,
     outside_ascii,
     shortened,
@@ -79,7 +79,15 @@ def certified(base: str, target: str, certificate: Certificate, texts: Texts) ->
         summary=(totals(certificate), *scope_words(certificate), verdict_line(certificate)),
         marks=tuple(marks(certificate)),
         data=certificate_data(certificate, texts),
+        light=level_of(certificate),
     )
+
+
+def level_of(certificate: Certificate) -> Level:
+    """Red is what breaks; what differs and breaks nothing, or cannot be judged, is to be read."""
+    if certificate.of(BREAKS):
+        return Level.RED
+    return Level.GREEN if certificate.verdict == CERTIFIED else Level.AMBER
 
 
 def verdict_of(certificate: Certificate) -> Verdict:
@@ -88,11 +96,11 @@ def verdict_of(certificate: Certificate) -> Verdict:
 
 
 def residual_texts(base: GitTree, target: GitTree, certificate: Certificate) -> Texts:
-    """Read the lines of the files that hold what is to be read, by side and path."""
+    """Read both sides of the files that hold what is to be read, by side and path."""
     texts = {}
-    places = [p for finding in certificate.of(*RESIDUALS, *UNJUDGED) for p in finding.places]
+    found = certificate.of(*RESIDUALS, *UNJUDGED)
+    paths = sorted({place.path for finding in found for place in finding.places if place.path})
     for side, tree in ((BASE, base), (TARGET, target)):
-        paths = sorted({place.path for place in places if place.side == side})
         for path, text in texts_at(tree, paths).items():
             texts[side, path] = text
     return texts
@@ -133,19 +141,61 @@ def shown(findings: Iterable[Found], texts: Texts | None = None) -> tuple[Findin
 
 def _shown(finding: Found, texts: Texts) -> Finding:
     first = finding.place
-    rows: list[Row] = []
-    for place in sorted(finding.places, key=lambda p: (p.side, p.path, p.line)):
-        rows += _code(finding, place, texts)
-    others = [place for place in finding.places if place != first and not place.lines]
-    if others:
-        spots = [_spot(place) for place in others[:_MOST_PLACES]]
-        if len(others) > len(spots):
-            spots.append(f"... {counted(len(others) - len(spots), 'more place')}")
-        rows.append(Row.of("also at", spots))
-    message = finding.sentence + (" (in the base)" if first.side == BASE else "")
+    hunks = finding_hunks(finding, texts)
+    shown = {(hunk.path, row.number) for hunk in hunks for row in hunk.rows}
+    rows = list(outside_ascii("\n".join(added_lines(hunks))))
+    others = [p for p in finding.places if p != first and (p.path, p.line) not in shown]
+    rows += spots_row(place for place in others if not place.lines)
+    message = finding.sentence + (" (before the change)" if first.side == BASE else "")
     if finding.needs:
         message += f" (needs Python {finding.needs[0]}.{finding.needs[1]})"
-    return Finding(finding.kind, _where(first), message, tuple(rows))
+    return Finding(finding.kind, _where(first), message, tuple(rows), hunks=hunks)
+
+
+def finding_hunks(finding: Found, texts: Texts, looked: tuple[Spot, ...] = ()) -> tuple[Hunk, ...]:
+    """Give what came and went at the places of a finding, and of others the line to look at.
+
+    `looked` are these places, where they are not the finding's first one alone.
+
+    Lines of one file that went, and of one other that came, are one statement that was edited as it
+    moved.
+    """
+    lines: dict[str, dict[str, set[int]]] = {}
+    for place in finding.places:
+        lines.setdefault(place.path, {BASE: set(), TARGET: set()})[place.side] |= {*place.lines}
+    went = [path for path, sides in lines.items() if sides[BASE] and not sides[TARGET]]
+    came = [path for path, sides in lines.items() if sides[TARGET] and not sides[BASE]]
+    pairs = [(path, path) for path in sorted(lines)]
+    if len(went) == len(came) == 1:
+        pairs = [p for p in pairs if p[0] not in (*went, *came)] + [(went[0], came[0])]
+    spots = _spots(finding, texts, looked or (finding.place,))
+    found: list[Hunk] = []
+    for old_path, new_path in sorted(pairs):
+        old = texts.get((BASE, old_path)) or Text(old_path, ())
+        new = texts.get((TARGET, new_path)) or Text(new_path, ())
+        gone, come = lines[old_path][BASE], lines[new_path][TARGET]
+        at = [p.line for p in spots if p.path == new_path and p.side == TARGET]
+        found += place_hunks(old, new, gone, come, at)
+        before = [p.line for p in spots if p.path == old_path and p.side == BASE]
+        found += place_hunks(old, old, (), (), before)
+    return tuple(found)
+
+
+def _spots(finding: Found, texts: Texts, looked: tuple[Spot, ...]) -> list[Spot]:
+    """The places to look at where no line came or went, and that are no file as a whole."""
+    lines = [p for p in looked if not p.lines and finding.subject != p.path]
+    return [place for place in lines if (place.side, place.path) in texts]
+
+
+def spots_row(places: Iterable[Spot]) -> tuple[Row, ...]:
+    """List places that are shown no further."""
+    every = [_spot(place) for place in places]
+    if not every:
+        return ()
+    spots = every[:_MOST_PLACES]
+    if len(every) > len(spots):
+        spots.append(f"... {counted(len(every) - len(spots), 'more place')}")
+    return (Row.of("also at", spots),)
 
 
 def _where(place: Spot) -> Place:
@@ -153,24 +203,7 @@ def _where(place: Spot) -> Place:
 
 
 def _spot(place: Spot) -> str:
-    return f"{_where(place)}{' (in the base)' if place.side == BASE else ''}"
-
-
-def _code(finding: Found, place: Spot, texts: Texts) -> Iterator[Row]:
-    """Lines that came or went at a place; of a place without such lines, the one it is at."""
-    text = texts.get((place.side, place.path))
-    if text is None:
-        return
-    style = Style.ADDED if place.side == TARGET else Style.REMOVED
-    numbers = place.lines
-    if not numbers and place == finding.place and finding.subject != place.path:
-        style, numbers = Style.PLAIN, (place.line,)
-    excerpt = Excerpt(text, tuple(n for n in numbers if 0 < n <= len(text.lines)))
-    lines = excerpt.lines if style is not Style.PLAIN else [n.strip() for n in excerpt.lines]
-    if any(lines):
-        yield Row.of("", cut(lines), style, excerpt)
-    if style is Style.ADDED:
-        yield from outside_ascii("\n".join(lines))
+    return f"{_where(place)}{' (before the change)' if place.side == BASE else ''}"
 
 
 def marks(certificate: Certificate) -> Iterator[Mark]:

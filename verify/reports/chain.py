@@ -302,7 +302,7 @@ def words(link: Link) -> Iterator[str]:
     if judgement.lines:
         yield (
             f"{judgement.traced}/{judgement.lines} lines traced past the move, "
-            f"{judgement.strict} to the sources alone{beside(judgement.derived)}"
+            f"{judgement.strict} to the files they left{beside(judgement.derived)}"
         )
 
 

@@ -1,37 +1,173 @@
-"""What a reviewer has to read of a change, and why: these lines, and no others."""
+"""What a reviewer has to read of a change, and why: these lines, and no others.
+
+Places with one cause are one finding; what breaks comes first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
+from transforms.callers.patches import ELSEWHERE, SHARED
 from transforms.errors import Place
-from transforms.result.diff import edits
-from transforms.result.outcome import Authored
+from transforms.result.diff import CONTEXT, Edit, edits
+from transforms.result.outcome import Authored, Note
 from transforms.tree import GitTree
 from verify.history.ranges import Entry, entries_at
-from verify.kernel.verdict import CERTIFIED, RESIDUALS, UNJUDGED
-from verify.report.exhibits import Excerpt, Text
-from verify.report.report import Finding, Row, Style, counted, cut, outside_ascii
+from verify.kernel.verdict import BASE, BREAKS, CERTIFIED, NOT_READ, OPEN, TARGET, TEXT
+from verify.kernel.verdict import Finding as Found
+from verify.report.exhibits import Hunk, Text
+from verify.report.hunks import added_lines, file_hunks, place_hunks, shown_once
+from verify.report.report import Finding, Row, Style, counted, outside_ascii
 from verify.reports.authored import authored_rows
-from verify.reports.certify import Texts, shown
+from verify.reports.certify import Texts, finding_hunks, spots_row
 from verify.reports.verify import hunk_finding
 from verify.review.gather import Review
 from verify.review.moved_code import texts_at
 
 # Kinds of findings beside the certificate's own.
-OTHER_FILE, HUNK, AUTHORED = "file", "residual", "authored"
-_MOST_HUNKS = 20  # of one file
+CLAIM, OTHER_FILE, HUNK, AUTHORED, LEFT = "claim", "file", "residual", "authored", "left"
+LABELS = {
+    BREAKS: "Breaks",
+    NOT_READ: "Not judged",
+    OPEN: "Not judged",
+    TEXT: "Not the move",
+}
+# Notes of the mover on what no certificate vouches for: a patch that reaches nobody any more.
+_ASSIGNED = "assignment to a moved global"
+_DEAD = frozenset({ELSEWHERE, SHARED, _ASSIGNED})
+_MOST_HUNKS = 20  # of one cause
+_MOST_REASONS = 2  # beside the first, in one sentence
 _LITERAL = "literal in the plan, since no rule derives it"
 
 
-def to_read(done: Review, base: GitTree, target: GitTree, texts: Texts) -> tuple[Finding, ...]:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is left to read: the findings, how many places they are, how many lines these hold."""
+
+    findings: tuple[Finding, ...]
+    places: int
+    lines: int
+    breaking: int
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What is shown by now, and counted: no hunk stands twice, no line counts twice."""
+
+    hunks: set[tuple[object, ...]] = field(default_factory=set)
+    marked: set[tuple[str, str, int]] = field(default_factory=set)
+    places: int = 0
+    breaking: int = 0
+
+    def add(self, finding: Finding, spots: int = 0) -> Finding:
+        """Show and count a finding; `spots` are the places of it that are no hunks."""
+        hunks = shown_once(finding.hunks, self.hunks)
+        for hunk in hunks:
+            self.marked |= hunk.marked
+        places = len(hunks) + spots or 1
+        self.places += places
+        if finding.kind == BREAKS:
+            self.breaking += places
+        rows = finding.rows
+        if finding.hunks and not hunks:
+            rows = (*rows, Row.of("", ("its lines are shown above",)))
+        kept = hunks[:_MOST_HUNKS]
+        if len(hunks) > len(kept):
+            more = counted(len(hunks) - len(kept), "more place")
+            rows = (*rows, Row.of("", (f"... {more}",)))
+        return replace(finding, hunks=kept, rows=rows)
+
+
+def to_read(done: Review, base: GitTree, target: GitTree, texts: Texts) -> Reading:
     """List what is left to read, what matters most first. `texts` are the residuals' files."""
-    return (
-        *shown(done.certificate.of(*UNJUDGED, *RESIDUALS), texts),
-        *_other_files(done.other_files, base, target),
-        *_hunks(done),
-        *_authored(done, target, texts),
-    )
+    shown = _Shown()
+    findings = [shown.add(finding) for finding in _claim(done)]
+    for kind in LABELS:
+        causes = _by_cause(done.certificate.of(kind))
+        findings += [shown.add(_cause(kind, cause, texts)) for cause in causes]
+    findings += [shown.add(finding) for finding in _other_files(done.other_files, base, target)]
+    findings += [_counted_hunk(shown, hunk) for hunk in _hunks(done)]
+    findings += [shown.add(finding) for finding in _authored(done, base, target, texts)]
+    findings += [shown.add(finding) for finding in _left(done, base)]
+    return Reading(tuple(findings), shown.places, len(shown.marked), shown.breaking)
+
+
+def _claim(done: Review) -> Iterator[Finding]:
+    if done.false_claim and done.claim is not None:
+        message = f"the commit says that it is a move, and is not that one: {done.false_claim}"
+        yield Finding(CLAIM, Place(done.claim.path), message)
+
+
+def _by_cause(found: Sequence[Found]) -> list[list[Found]]:
+    """Gather findings that say the same, and those whose lines would stand in one hunk."""
+    home: dict[int, int] = {}
+
+    def root(number: int) -> int:
+        while home.setdefault(number, number) != number:
+            number = home[number]
+        return number
+
+    def join(one: int, other: int) -> None:
+        first, second = sorted((root(one), root(other)))
+        home[second] = first
+
+    said: dict[str, int] = {}
+    spots = []
+    for number, finding in enumerate(found):
+        join(said.setdefault(finding.why, number), number)
+        for place in finding.places:
+            lines = place.lines or ((place.line,) if place == finding.place else ())
+            spots += [(place.path, place.side, line, number) for line in lines]
+    spots.sort()
+    for one, other in pairwise(spots):
+        if one[:2] == other[:2] and other[2] - one[2] <= 2 * CONTEXT + 1:
+            join(one[3], other[3])
+    causes: dict[int, list[Found]] = {}
+    for number, finding in enumerate(found):
+        causes.setdefault(root(number), []).append(finding)
+    return list(causes.values())
+
+
+def _cause(kind: str, found: Sequence[Found], texts: Texts) -> Finding:
+    first = found[0]
+    reasons = list(dict.fromkeys(finding.why for finding in found))
+    said = first.sentence if len(found) == 1 or len(reasons) > 1 else first.why
+    message = f"{LABELS[kind]}: {said}"
+    if first.needs:
+        message += f" (needs Python {first.needs[0]}.{first.needs[1]})"
+    rows: list[Row] = []
+    subjects = sorted({name for finding in found for name in finding.subjects if name})
+    paths = {place.path for finding in found for place in finding.places}
+    if len(reasons) > 1:
+        others = dict.fromkeys(finding.sentence for finding in found[1:])
+        more = [text for text in others if text != said]
+        message += "".join(f"; {text}" for text in more[:_MOST_REASONS])
+        if more[_MOST_REASONS:]:
+            rows.append(Row.of("and there", more[_MOST_REASONS:]))
+    elif len(found) > 1 and set(subjects) - paths:
+        rows.append(Row.of("about", subjects))
+    hunks = list(_hunks_of(found, texts))
+    shown = {(hunk.path, row.number) for hunk in hunks for row in hunk.rows}
+    rows += spots_row([p for f in found for p in f.places if (p.path, p.line) not in shown])
+    rows += outside_ascii("\n".join(added_lines(hunks)))
+    spot = first.place
+    place = Place(spot.path, spot.line or None)
+    if spot.side == BASE:
+        message += " (before the change)"
+    return Finding(kind, place, message, tuple(rows), hunks=tuple(hunks))
+
+
+def _hunks_of(found: Sequence[Found], texts: Texts) -> Iterator[Hunk]:
+    """Give the hunks of a cause; those of one file, or of one and the other, together."""
+    together: dict[frozenset[str], list[Found]] = {}
+    for finding in found:
+        together.setdefault(frozenset(p.path for p in finding.places), []).append(finding)
+    for group in together.values():
+        places = tuple(dict.fromkeys(place for finding in group for place in finding.places))
+        looked = tuple(dict.fromkeys(finding.place for finding in group))
+        yield from finding_hunks(replace(group[0], places=places), texts, looked)
 
 
 def _other_files(paths: list[str], base: GitTree, target: GitTree) -> Iterator[Finding]:
@@ -46,30 +182,14 @@ def _other_files(paths: list[str], base: GitTree, target: GitTree) -> Iterator[F
             yield Finding(OTHER_FILE, Place(path), f"{why}; it is binary")
             continue
         empty = Text(path, ())
-        before, after = old_texts.get(path, empty), new_texts.get(path, empty)
-        changes = edits(before.lines, after.lines)
-        rows: list[Row] = []
-        for change in changes[:_MOST_HUNKS]:
-            gone = Excerpt.of(before, change.old_start + 1, change.old_end)
-            come = Excerpt.of(after, change.new_start + 1, change.new_end)
-            rows += _side(gone, Style.REMOVED)
-            rows += _side(come, Style.ADDED)
-        if len(changes) > _MOST_HUNKS:
-            left_out = counted(len(changes) - _MOST_HUNKS, "more change")
-            rows.append(Row.of("", (f"... {left_out}",)))
-        line = changes[0].new_start + 1 if changes and new is not None else None
-        yield Finding(OTHER_FILE, Place(path, line), why, tuple(rows))
+        hunks = file_hunks(old_texts.get(path, empty), new_texts.get(path, empty))
+        rows = outside_ascii("\n".join(added_lines(hunks)))
+        line = hunks[0].line if hunks and new is not None else None
+        yield Finding(OTHER_FILE, Place(path, line), why, rows, hunks=hunks)
 
 
 def _binary(entry: Entry | None) -> bool:
     return entry is not None and entry.binary
-
-
-def _side(excerpt: Excerpt, style: Style) -> Iterator[Row]:
-    if excerpt.numbers:
-        yield Row.of("", cut(excerpt.lines), style, excerpt)
-        if style is Style.ADDED:
-            yield from outside_ascii("\n".join(excerpt.lines))
 
 
 def _hunks(done: Review) -> Iterator[Finding]:
@@ -79,31 +199,98 @@ def _hunks(done: Review) -> Iterator[Finding]:
         yield from (hunk_finding(hunk) for hunk in done.replay.hunks if hunk.path not in known)
 
 
-def _authored(done: Review, target: GitTree, texts: Texts) -> Iterator[Finding]:
+def _counted_hunk(shown: _Shown, finding: Finding) -> Finding:
+    """Count the lines that the target has and the plan does not give."""
+    extra = [text for row in finding.rows for text, style in row.values if style is Style.ADDED]
+    first = finding.place.line or 1
+    shown.marked |= {(TARGET, finding.place.path, first + n) for n in range(len(extra))}
+    return shown.add(finding)
+
+
+def _authored(done: Review, base: GitTree, target: GitTree, texts: Texts) -> Iterator[Finding]:
     """Literal text of the plan that is not listed above already."""
     if done.replay is None:
         return
     others = set(done.other_files)
     items = [item for item in done.replay.outcome.authored if item.path not in others]
     items = [item for item in items if not _is_listed(item, done, texts)]
-    files = texts_at(target, [item.path for item in items])
+    paths = [item.path for item in items]
+    before, after = texts_at(base, paths), texts_at(target, paths)
+    used: set[tuple[Text, int]] = set()
     vouched = "; certified all the same" if done.certificate.verdict == CERTIFIED else ""
     for item in items:
-        line = _line_of(item, files.get(item.path))
         size = counted(item.lines, "authored line")
         if not item.added:
             size = f"{counted(len(item.removed), 'line')} taken away"
         message = f"{item.kind}, {size}: {_LITERAL}{vouched}"
-        yield Finding(AUTHORED, Place(item.path, line), message, authored_rows(item))
+        line, hunks = _placed(item, before, after, used)
+        rows = outside_ascii("\n".join(item.added)) if hunks else authored_rows(item)
+        yield Finding(AUTHORED, Place(item.path, line), message, rows, hunks=hunks)
+
+
+def _placed(
+    item: Authored,
+    before: Mapping[str, Text],
+    after: Mapping[str, Text],
+    used: set[tuple[Text, int]],
+) -> tuple[int | None, tuple[Hunk, ...]]:
+    """Where authored lines stand in the target, and the hunks of them; none if not found."""
+    empty = Text(item.path, ())
+    old, new = before.get(item.path, empty), after.get(item.path, empty)
+    changes = edits(old.lines, new.lines)
+    put = {n + 1 for edit in changes for n in range(edit.new_start, edit.new_end)}
+    taken = {n + 1 for edit in changes for n in range(edit.old_start, edit.old_end)}
+    come = (
+        range(1, len(new.lines) + 1) if item.kind == "file" else _found(item.added, new, put, used)
+    )
+    gone = _found(item.removed, old, taken, used)
+    if item.kind == "file" and old.lines:
+        return 1, file_hunks(old, new)
+    if not come:
+        is_whole = not item.added and len(gone) == len(item.removed)
+        return None, place_hunks(old, new, gone, ()) if is_whole else ()
+    # What it takes away may be lines that the plan itself has made: then those that were there.
+    near = [edit for edit in changes if _touches(edit, come)]
+    there = [n + 1 for edit in near for n in range(edit.old_start, edit.old_end)]
+    return come[0], place_hunks(old, new, gone or (there if item.removed else ()), come)
+
+
+def _touches(edit: Edit, numbers: range) -> bool:
+    return edit.new_start + 1 < numbers.stop and numbers.start <= edit.new_end
+
+
+def _found(
+    lines: Sequence[str], text: Text, changed: set[int], used: set[tuple[Text, int]]
+) -> range:
+    """The numbers of some lines in a row: where they stand once, or first among what changed.
+
+    Edits that say the same are told by the places that are `used` by now.
+    """
+    size = len(lines)
+    if not size:
+        return range(0)
+    found = [
+        range(start + 1, start + 1 + size)
+        for start in range(len(text.lines) - size + 1)
+        if text.lines[start] == lines[0] and text.lines[start : start + size] == tuple(lines)
+    ]
+    if len(found) > 1:
+        found = [numbers for numbers in found if not changed.isdisjoint(numbers)]
+    for numbers in found:
+        spots = {(text, number) for number in numbers}
+        if used.isdisjoint(spots):
+            used |= spots
+            return numbers
+    return range(0)
 
 
 def _is_listed(item: Authored, done: Review, texts: Texts) -> bool:
     """Whether each line of it stands among the residuals of its file."""
-    for side, lines in (("target", item.added), ("base", item.removed)):
+    for side, lines in ((TARGET, item.added), (BASE, item.removed)):
         text = texts.get((side, item.path))
         listed = {
             text.lines[number - 1].strip()
-            for finding in done.certificate.of(*RESIDUALS)
+            for finding in done.certificate.of(BREAKS, TEXT)
             for place in finding.places
             if text is not None and (place.side, place.path) == (side, item.path)
             for number in place.lines
@@ -114,16 +301,35 @@ def _is_listed(item: Authored, done: Review, texts: Texts) -> bool:
     return bool(item.added or item.removed)
 
 
-def _line_of(item: Authored, text: Text | None) -> int | None:
-    """Where authored lines stand in the target; none unless found there once."""
-    if item.kind == "file":
-        return 1
-    if text is None or not item.added:
-        return None
-    size = len(item.added)
-    found = [
-        start + 1
-        for start in range(len(text.lines) - size + 1)
-        if text.lines[start] == item.added[0] and text.lines[start : start + size] == item.added
-    ]
-    return found[0] if len(found) == 1 else None
+def dead(note: Note) -> bool:
+    """Whether a note is of a patch or an assignment that may reach nobody any more."""
+    return note.kind in _DEAD
+
+
+def _left(done: Review, base: GitTree) -> Iterator[Finding]:
+    """Patches that no longer reach who read what they replace, unless the certificate has them."""
+    if done.replay is None:
+        return
+    certified = {
+        (place.path, place.line)
+        for finding in done.certificate.of(*LABELS)
+        for place in finding.places
+    }
+    causes: dict[str, list[Note]] = {}
+    for note in filter(dead, done.replay.outcome.notes):
+        if (note.place.path, note.place.line) not in certified:
+            causes.setdefault(note.kind, []).append(note)
+    for kind, notes in causes.items():
+        texts = texts_at(base, [note.place.path for note in notes])
+        hunks = [hunk for note in notes for hunk in _at(note, texts)]
+        message = f"{kind}: {notes[0].message}"
+        rows = tuple(Row.of("", (f"{n.place}: {n.message}",)) for n in notes[1:])
+        place = replace(notes[0].place, excerpt=None, column=None)
+        yield Finding(LEFT, place, message, rows, hunks=tuple(hunks))
+
+
+def _at(note: Note, texts: Mapping[str, Text]) -> tuple[Hunk, ...]:
+    text = texts.get(note.place.path)
+    if text is None or note.place.line is None:
+        return ()
+    return place_hunks(text, text, (), (), (note.place.line,))

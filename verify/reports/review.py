@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from textwrap import wrap
 from typing import Any
 
 from transforms.errors import Place, Refusal
+from transforms.result.outcome import Outcome
 from transforms.tree import GitTree
-from verify.kernel.verdict import CERTIFIED, RESIDUALS, UNJUDGED, Certificate, Moved
+from transforms.tree.git import Repository
+from verify.kernel.verdict import CERTIFIED, Certificate, Moved
 from verify.proofs.replay import Replay
-from verify.report.exhibits import Figure, Flow, Sides, Text
+from verify.report.decision import Decision
+from verify.report.exhibits import Figure, Flow, Hunk, HunkRow, Sides, Text
 from verify.report.marks import Mark
-from verify.report.report import Finding, Report, Row, Section, Verdict, counted, place_data
+from verify.report.report import (
+    Finding,
+    Report,
+    Row,
+    Section,
+    Verdict,
+    counted,
+    kinds_words,
+    place_data,
+    shortened,
+)
 from verify.reports.apply import (
     callers_section,
     formatters_section,
@@ -23,27 +37,33 @@ from verify.reports.apply import (
 from verify.reports.authored import (
     accepted_section,
     authored_data,
-    authored_section,
     authored_words,
 )
 from verify.reports.blame import ancestry_data, ancestry_section, total
 from verify.reports.certify import (
     Texts,
     assumed,
-    breaking,
     certificate_data,
-    certified_words,
     folded,
     marks,
-    moved_finding,
     residual_texts,
     scope_words,
     totals,
-    verdict_line,
 )
-from verify.reports.reading import AUTHORED, HUNK, OTHER_FILE, to_read
+from verify.reports.decide import beside_words, decided, replay_words, verdict_words
+from verify.reports.reading import (
+    AUTHORED,
+    CLAIM,
+    HUNK,
+    LEFT,
+    OTHER_FILE,
+    Reading,
+    dead,
+    to_read,
+)
 from verify.reports.verify import PASS, hunk_finding
-from verify.review.gather import Conclusion, Review
+from verify.review.change import about_change
+from verify.review.gather import Conclusion, Review, Source
 from verify.review.moved_code import flows_of, moved_sides, texts_at
 
 _VERDICTS = {
@@ -55,12 +75,13 @@ _TITLES = {
     OTHER_FILE: "no Python: nothing vouches for it",
     HUNK: "in no plan",
     AUTHORED: "literal in the plan",
+    CLAIM: "not the move that it claims",
+    LEFT: "a patch that may reach nobody",
 }
 _SCREEN = 78  # columns
 _MOST_FLOWS = 6
 _MOST_ROWS = 2  # of names, for one flow
 _MOST_KINDS = 4  # of callers' edits, in the picture
-_SHORT_ID = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +104,34 @@ class Code:
         return cls(before, after, moved, copied)
 
 
-def reviewed(done: Review, base: GitTree, target: GitTree) -> Report:
-    """Report a review."""
+def reviewed(
+    done: Review, base: GitTree, target: GitTree, home: Repository | None = None
+) -> Report:
+    """Report a review; `home` is the repository, where the trees lie in one of our own."""
     texts = residual_texts(base, target, done.certificate)
     reading = to_read(done, base, target, texts)
     code = Code.read(base, target, done)
     flows = flows_of(done.certificate.moved, code.moved)
-    lead = (_verdict_words(done), _replay_words(done))
+    made = decided(done, reading, about_change(base, target, home))
     sections = (
+        Section("To read", reading.findings),
+        _plan(done),
         _moved(flows, frozenset(done.certificate.relocated)),
-        Section("To read", reading),
-        *_rest(done, code),
+        *((_why_no_plan(done.no_plan),) if done.no_plan is not None else ()),
+        *(replace(section, aside=True, closed=True) for section in _rest(done, code)),
     )
+    verdict = _VERDICTS.get(done.conclusion, Verdict.DIFFERS)
     return Report(
         command="review",
-        verdict=_VERDICTS.get(done.conclusion, Verdict.DIFFERS),
-        headline=f"{done.base[:_SHORT_ID]} .. {done.target[:_SHORT_ID]}",
+        verdict=Verdict.DIFFERS if done.false_claim else verdict,
+        headline=str(made.about),
         sections=tuple(section for section in sections if section.findings),
-        summary=(*_figures(done), _reading_words(reading), _verdict_words(done)),
-        marks=tuple(_marks(done, reading)),
-        data=_data(done, flows, reading, texts),
-        lead=(*lead, _reading_words(reading)),
+        summary=(*_figures(done), verdict_words(done), made.sentence),
+        marks=tuple(_marks(done, reading.findings)),
+        data=_data(done, made, flows, reading, texts),
+        lead=(made.sentence, *beside_words(made), verdict_words(done), replay_words(done)),
         figure=_figure(done, flows, base) if flows else None,
+        decision=made,
     )
 
 
@@ -113,54 +140,26 @@ def _marks(done: Review, reading: tuple[Finding, ...]) -> Iterator[Mark]:
     yield from marks(done.certificate)
     for item in reading:
         if item.kind in _TITLES:
-            failing = item.kind != AUTHORED
+            failing = item.kind not in (AUTHORED, LEFT)
             yield Mark(item.place, _TITLES[item.kind], item.message, failing=failing)
 
 
-def _verdict_words(done: Review) -> str:
-    """The verdict in one sentence; its first word is enough."""
-    if done.conclusion is Conclusion.RESIDUAL:
-        return _residual_words(done)
-    word = certified_words(done.certificate)
+def _plan(done: Review) -> Section:
+    """The plan as it stands, authored lines and all."""
+    if not done.plan:
+        return Section("The plan", ())
+    path = done.claim.path if done.source is Source.NAMED and done.claim else ""
+    text = Text(path or "plan.toml", tuple(done.plan.rstrip("\n").split("\n")))
+    rows = tuple(HunkRow(" ", number) for number in range(1, len(text.lines) + 1))
     words = {
-        Conclusion.CERTIFIED: f"{word}: nothing but the move, and a plan gives every byte of it.",
-        Conclusion.NO_MOVE: "NO MOVE: nothing left one file for another; read it as any change.",
-        Conclusion.OTHER_FILES: f"{word} in Python; "
-        f"{counted(len(done.other_files), 'other file')} changed, for which nothing vouches.",
-        Conclusion.NO_PLAN: f"{word}: nothing but the move; but no plan, so no replay.",
-        Conclusion.NOT_REPLAYED: f"{word}: no statement changed; but its plan leaves bytes over.",
-    }
-    return words.get(done.conclusion) or verdict_line(done.certificate)
-
-
-def _residual_words(done: Review) -> str:
-    """Count what is not part of the move. That all else is can be said only if all was judged."""
-    places = len(done.certificate.of(*RESIDUALS))
-    words = f"RESIDUAL: {counted(places, 'place')} not part of the move"
-    words += breaking(done.certificate)
-    unknown, others = len(done.certificate.of(*UNJUDGED)), len(done.other_files)
-    if unknown:
-        words += f", {unknown:,} not judged"
-    if others:
-        words += f", {counted(others, 'file')} no Python"
-    return f"{words}." if unknown or others else f"{words}; all else is."
-
-
-def _replay_words(done: Review) -> str:
-    if done.replay is None:
-        return f"No plan: {done.no_plan.cause if done.no_plan else ''}"
-    outcome = done.replay.outcome
-    if done.replay.reproduces:
-        files = counted(len(outcome.changes), "file")
-        return f"Replay: a plan gives {files} byte for byte; {authored_words(outcome)}."
-    left = counted(len(done.replay.hunks), "hunk")
-    return f"Replay: {left} of {counted(done.replay.changed, 'file')} left over by the plan."
-
-
-def _reading_words(reading: tuple[Finding, ...]) -> str:
-    if not reading:
-        return "Nothing is left to read."
-    return f"{counted(len(reading), 'place')} to read, listed under To read."
+        Source.NAMED: "named by the commit, as its parent has it",
+        Source.GIVEN: "as it was given",
+        Source.INFERRED: "found in the change",
+    }[done.source]
+    if done.replay is not None:
+        words += f"; {authored_words(done.replay.outcome)}"
+    hunk = Hunk(text, text, rows)
+    return Section("The plan", (Finding("plan", Place(path or text.path), words, hunks=(hunk,)),))
 
 
 def _figures(done: Review) -> Iterator[str]:
@@ -171,7 +170,7 @@ def _figures(done: Review) -> Iterator[str]:
         yield f"Ancestry: not measured. {done.ancestry.cause}"
     else:
         yield total(done.ancestry)
-    yield PASS if done.replay is not None and done.replay.reproduces else _replay_words(done)
+    yield PASS if done.replay is not None and done.replay.reproduces else replay_words(done)
 
 
 def _moved(flows: tuple[Flow, ...], whole: frozenset[tuple[str, str]]) -> Section:
@@ -236,31 +235,43 @@ def _rest(done: Review, found: Code) -> Iterator[Section]:
         ("Moved code", done.certificate.moved, found.moved),
         ("Copied code", done.certificate.copies, found.copied),
     ):
-        ordered = sorted(
-            zip(items, sides, strict=True),
-            key=lambda pair: (pair[0].destination, pair[0].destination_line),
-        )
-        findings = tuple(_with_sides(item, code) for item, code in ordered)
-        yield Section(title, findings, aside=True)
+        yield Section(title, tuple(_by_flow(items, sides)))
     yield assumed(done.certificate)
     yield from folded(done.certificate)
     if not isinstance(done.ancestry, Refusal) and done.ancestry.files:
-        yield replace(ancestry_section(done.ancestry), aside=True)
+        yield ancestry_section(done.ancestry)
     if done.replay is not None:
         outcome = done.replay.outcome
         yield callers_section(outcome)
-        yield replace(authored_section(outcome), aside=True)
-        yield replace(accepted_section(outcome), aside=True)
+        yield accepted_section(outcome)
         yield formatters_section(outcome)
-        yield notes_section(outcome)
+        yield _elsewhere(outcome)
         yield _left_over(done.replay, done.certificate)
     yield Section(
         "Not certain in the plan",
         tuple(Finding("ambiguous", Place(""), note) for note in done.notes),
-        aside=True,
     )
-    if done.no_plan is not None:
-        yield _why_no_plan(done.no_plan)
+
+
+def _by_flow(items: Sequence[Moved], sides: Sequence[Sides | None]) -> Iterator[Finding]:
+    """What left one file for another, under the two paths, in the order it stands there."""
+    ordered = sorted(
+        zip(items, sides, strict=True),
+        key=lambda p: (p[0].destination, p[0].source, p[0].destination_line),
+    )
+    for (destination, source), group in groupby(
+        ordered, key=lambda pair: (pair[0].destination, pair[0].source)
+    ):
+        yield Finding("flow", Place(""), f"{source} -> {destination}")
+        yield from (_with_sides(item, code) for item, code in group)
+
+
+def _elsewhere(outcome: Outcome) -> Section:
+    """What names the moved code elsewhere; of patches that may be dead the reading has all."""
+    section = notes_section(outcome)
+    kept = tuple(note for note in outcome.notes if not dead(note))
+    shown = notes_section(replace(outcome, notes=kept))
+    return replace(shown, title="Names of it elsewhere, left as they were", total=section.total)
 
 
 def _left_over(replay: Replay, certificate: Certificate) -> Section:
@@ -270,12 +281,11 @@ def _left_over(replay: Replay, certificate: Certificate) -> Section:
 
 
 def _with_sides(item: Moved, sides: Sides | None) -> Finding:
-    found = moved_finding(item, sides)
-    if sides is None:
-        return found
-    lines = counted(len(sides.new.numbers), "line")
-    same = "the same" if sides.alike else "laid out anew"
-    return replace(found, message=f"{found.message}; {lines}, {same}")
+    message = f"{item.symbol}: line {item.source_line} -> line {item.destination_line}"
+    if sides is not None:
+        lines = counted(len(sides.new.numbers), "line")
+        message += f"; {lines}, {'the same' if sides.alike else 'laid out anew'}"
+    return Finding("moved", Place(""), message, sides=sides)
 
 
 def _why_no_plan(refusal: Refusal) -> Section:
@@ -292,13 +302,13 @@ def _figure(done: Review, flows: tuple[Flow, ...], base: GitTree) -> Figure:
         found = done.replay.outcome.callers
         kinds = Counter(edit.kind for caller in found for edit in caller.edits)
         ranked = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
-        rows = [f"{number:,} {kind}" for kind, number in ranked[:_MOST_KINDS]]
+        rows = [kinds_words({kind: number}) for kind, number in ranked[:_MOST_KINDS]]
         callers = (counted(len(found), "caller"), *rows)
     return Figure(flows, frozenset(created), callers)
 
 
 def _data(
-    done: Review, flows: tuple[Flow, ...], reading: tuple[Finding, ...], texts: Texts
+    done: Review, made: Decision, flows: tuple[Flow, ...], reading: Reading, texts: Texts
 ) -> dict[str, Any]:
     refusal = done.no_plan
     replayed = None
@@ -317,7 +327,13 @@ def _data(
         "ancestry": None if isinstance(done.ancestry, Refusal) else ancestry_data(done.ancestry),
         "replay": replayed,
         "no_plan": None if refusal is None else {"kind": refusal.kind, "cause": refusal.cause},
-        "plan": done.plan or None,
+        "plan": done.plan if done.plan and done.source is Source.INFERRED else None,
+        "plan_text": done.plan or None,
+        "plan_source": done.source.value if done.plan else None,
+        "claim": None
+        if done.claim is None
+        else {"plan": done.claim.path or None, "false": done.false_claim or None},
+        "decision": _decision_data(made),
         "notes": list(done.notes),
         "flows": [
             {
@@ -329,7 +345,36 @@ def _data(
             for flow in flows
         ],
         "to_read": [
-            {"kind": item.kind, "place": place_data(item.place), "why": item.message}
-            for item in reading
+            {
+                "kind": item.kind,
+                "place": place_data(item.place),
+                "why": item.message,
+                "hunks": [_hunk_data(hunk) for hunk in item.hunks],
+            }
+            for item in reading.findings
         ],
+    }
+
+
+def _decision_data(made: Decision) -> dict[str, Any]:
+    return {
+        "level": made.level.value,
+        "sentence": made.sentence,
+        "subject": made.about.subject,
+        "author": made.about.author,
+        "repository": made.about.repository,
+        "places": made.places,
+        "breaking": made.breaking,
+        "lines": made.lines,
+        "changed_lines": made.changed,
+        "uncoloured_lines": made.uncoloured,
+    }
+
+
+def _hunk_data(hunk: Hunk) -> dict[str, Any]:
+    return {
+        "path": hunk.path,
+        "line": hunk.line,
+        "head": hunk.head,
+        "lines": [f"{row.mark}{shortened(hunk.line_of(row))}" for row in hunk.rows],
     }

@@ -73,7 +73,7 @@ def total(links: tuple[Link, ...]) -> str:
         return f"{words}."
     return (
         f"{words}; {traced:,} of {lines:,} lines traced past the move ({_percent(traced, lines)}), "
-        f"{strict:,} to the sources alone ({_percent(strict, lines)})"
+        f"{strict:,} to the files they left ({_percent(strict, lines)})"
         f"{beside(sum(j.derived for j in each))}."
     )
 

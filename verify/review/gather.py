@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from transforms.errors import Refusal
+from transforms.reading.load import dump_plan, parse_plan
 from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
 from verify.ancestry.measure import Ancestry
+from verify.history.claims import plan_fault
+from verify.history.trailers import Trailer
 from verify.inference.infer import infer
 from verify.kernel.verdict import CERTIFIED, RESIDUAL, Certificate
 from verify.proofs.certify import certifying
 from verify.proofs.moved_names import measuring
 from verify.proofs.prove import formatters_of
 from verify.proofs.replay import Replay, replay
+from verify.review.change import Size, size_of, trailer_of
 
+_NO_SIZE = Size(0, None)
 NOTHING_MOVED = "nothing-moved"  # the kind of the refusal where there is no move at all
 
 
@@ -38,12 +43,33 @@ class Conclusion(Enum):
     CERTIFIED = "certified"
 
 
+class Source(Enum):
+    """Where the plan came from that was replayed."""
+
+    GIVEN = "given"
+    NAMED = "named by the commit"
+    INFERRED = "inferred"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """That a commit is the move of a plan: the path that it names, and why that is not so.
+
+    `fault` is empty where nothing is wrong with the plan; whether it gives the commit's bytes is
+    for the replay to say.
+    """
+
+    path: str
+    fault: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Review:
     """What was found. Of `replay` and `no_plan` exactly one is there.
 
-    `ancestry` is a refusal where history is missing. `plan` is the text of the inferred plan, empty
-    where one was given; `notes` are what was ambiguous in finding it.
+    `ancestry` is a refusal where history is missing. `plan` is the text of the plan, wherever it
+    came from; `notes` are what was ambiguous in finding it. `claim` is what the commit says of
+    itself, where it is one commit.
     """
 
     base: str
@@ -54,6 +80,20 @@ class Review:
     no_plan: Refusal | None
     plan: str = ""
     notes: tuple[str, ...] = ()
+    source: Source = Source.INFERRED
+    claim: Claim | None = None
+    size: Size = _NO_SIZE
+
+    @property
+    def false_claim(self) -> str:
+        """Say why the commit is not what it says of itself; empty if it is, or says nothing."""
+        if self.claim is None or self.source is Source.GIVEN:
+            return ""
+        if self.claim.fault:
+            return self.claim.fault
+        if self.source is Source.NAMED and self.replay is not None and not self.replay.reproduces:
+            return f"`{self.claim.path}` does not give its bytes"
+        return ""
 
     @property
     def other_files(self) -> list[str]:
@@ -87,7 +127,7 @@ def review(
     *,
     say: Callable[[str, int, int], None] = lambda _what, _number, _of: None,
 ) -> Review:
-    """Review a change; `plan` is replayed in place of one that is found.
+    """Review a change; `plan` is replayed in place of one that the commit names or that is found.
 
     Raises `Refusal` only for what keeps all of it from being judged. Blame is git's work, in
     processes of its own, and so, in a tree that is not small, is the certificate, while the plan is
@@ -98,17 +138,23 @@ def review(
         parsed_once(),
         measuring(base, target) as ancestry,
     ):
-        done, no_plan, text = None, None, ""
+        claim = _claim(trailer_of(base, target), base, target)
+        found = _given(plan) if plan is not None else _named(claim, base)
+        done, no_plan = None, None
         notes: tuple[str, ...] = ()
         say("finding the plan" if plan is None else "replaying the plan", 2, 5)
         try:
-            if plan is not None:
-                done = replay(plan, base, target, formatters_of(plan.formatters, base))
+            if found is not None:
+                kind = formatters_of(found.plan.formatters, base)
+                done = replay(found.plan, base, target, kind)
             else:
-                found = infer(base, target, certificate=certificate.result)
-                done, text, notes = found.replay, found.text, found.notes
+                inferred = infer(base, target, certificate=certificate.result)
+                done, notes = inferred.replay, inferred.notes
+                found = _Chosen(inferred.plan, inferred.text, Source.INFERRED)
         except Refusal as refusal:
             no_plan = refusal
+            if found is not None and found.source is Source.NAMED and claim is not None:
+                claim = replace(claim, fault=f"its plan is refused: {refusal.cause}")
         say("certifying", 3, 5)
         judged = certificate.result()
         say("blaming", 4, 5)
@@ -119,9 +165,49 @@ def review(
             _measured(ancestry, certificate),
             done,
             no_plan,
-            text,
+            found.text if found is not None else "",
             notes,
+            found.source if found is not None else Source.INFERRED,
+            claim,
+            size_of(base, target),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The plan that is replayed."""
+
+    plan: Plan
+    text: str
+    source: Source
+
+
+def _given(plan: Plan) -> _Chosen:
+    return _Chosen(plan, dump_plan(plan, {}), Source.GIVEN)
+
+
+def _claim(trailer: Trailer, base: GitTree, target: GitTree) -> Claim | None:
+    if not trailer.claims:
+        return None
+    if trailer.path is None:
+        return Claim("", trailer.fault or "")
+    return Claim(trailer.path, plan_fault(base, target, trailer.path) or _unreadable(trailer, base))
+
+
+def _unreadable(trailer: Trailer, base: GitTree) -> str:
+    try:
+        parse_plan(base.read(trailer.path or ""), trailer.path or "")
+    except Refusal as refusal:
+        return f"its plan is refused: {refusal.cause}"
+    return ""
+
+
+def _named(claim: Claim | None, base: GitTree) -> _Chosen | None:
+    """Read the plan that the commit names, as its parent has it; none where that is no plan."""
+    if claim is None or claim.fault:
+        return None
+    data = base.read(claim.path)
+    return _Chosen(parse_plan(data, claim.path), data.decode("utf-8", "replace"), Source.NAMED)
 
 
 def _measured(

@@ -144,7 +144,7 @@ def test_the_command_finds_the_files_and_prints_both_figures(
     base, target = moved_class(History(tmp_path))
     assert cli.run(["blame", f"{base}..{target}", "--repo", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "shop/money.py: 14/15 traced, 14 to the sources alone" in out
+    assert "shop/money.py: 14/15 traced, 14 to the files they left" in out
     assert "line 1: derived import" in out
 
 

@@ -16,7 +16,7 @@ TAGS = {
     "html", "head", "meta", "link", "title", "style", "body", "header", "main", "nav", "section",
     "footer", "h1", "h2", "p", "a", "ul", "li", "div", "span", "label", "input", "details",
     "summary", "pre", "code", "i", "ins", "del", "table", "caption", "thead", "tbody", "tr", "th",
-    "td", "svg", "desc", "rect", "path", "text",
+    "td", "wbr", "svg", "desc", "rect", "path", "text",
 }  # fmt: skip
 
 

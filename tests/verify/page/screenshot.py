@@ -1,6 +1,7 @@
-"""Makes the picture in docs/reviewing.md anew: `python -m tests.verify.page.screenshot`.
+"""Makes the pictures of a page anew: `python -m tests.verify.page.screenshot`.
 
-It shows the review of a step of this repository's own series, in Chromium.
+They show reviews of two steps of this repository's own series, in Chromium: one with nothing to
+read, for the README, and one with some lines, for docs/reviewing.md.
 """
 
 from __future__ import annotations
@@ -10,25 +11,31 @@ import tempfile
 from pathlib import Path
 
 from tests.documents import ROOT
+from tests.transforms.checkouts import run_git
 from tests.verify.page.browsing import browser
 from verify import cli
 
-STEP = "1934ee4641d5^..1934ee4641d5"
-HEIGHT = 1280  # pixels: down to the table below the picture
-FILE = ROOT / "docs" / "images" / "review.png"
+IMAGES = ROOT / "docs" / "images"
+# By file the commit, and how many pixels of its page are shown.
+SHOWN = {
+    IMAGES / "green.png": ("378b34d", 1150),
+    IMAGES / "review.png": ("1934ee4641d5", 1700),
+}
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        page = folder / "page.html"
-        code = cli.run(["review", STEP, "--repo", str(ROOT), "--html", str(page)])
-        if not page.exists():
-            return code
+        clone = folder / "repot"  # a page names the repository by its folder
+        run_git(folder, "clone", "--quiet", "--bare", str(ROOT), str(clone))
         with browser(folder / "profile") as started:
-            started.show(height=HEIGHT)
-            started.open(page)
-            started.picture(FILE)
+            for file, (commit, height) in SHOWN.items():
+                page = folder / "page.html"
+                step = f"{commit}^..{commit}"
+                cli.run(["review", step, "--repo", str(clone), "--html", str(page)])
+                started.show(width=1000, height=height)
+                started.open(page)
+                started.picture(file)
     return 0
 
 

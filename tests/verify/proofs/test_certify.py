@@ -74,7 +74,8 @@ def test_both_sides_of_a_changed_statement_stand_together(
     out = capsys.readouterr().out
     assert "  shop/orders.py:2: " in out
     assert (
-        "this statement was edited\n      -     return 'paid'\n      +     return 'not paid'\n"
+        "this statement was edited\n      @@ +1,2 @@ def pay\n        def pay():\n"
+        "      -     return 'paid'\n      +     return 'not paid'\n"
     ) in out
     assert "1 added line and 1 removed line to read." in out
 
@@ -87,7 +88,8 @@ def test_code_below_blank_lines_is_not_out_of_sight(
     target = history.commit({**AFTER, "till.py": hidden})
     assert certify(history, base, target) == 1
     out = capsys.readouterr().out
-    assert "raise SystemExit" in out
+    assert "      +     raise SystemExit\n" in out
+    assert "      + ... 3,000 blank lines\n" in out
     assert len(out.splitlines()) < 40
 
 

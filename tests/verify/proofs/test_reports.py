@@ -73,7 +73,7 @@ def test_what_is_gone_says_so_and_a_file_is_not_named_twice() -> None:
             Finding(TEXT, "run.sh", "a link changed", (Place("run.sh", 1),)),
         )
     )
-    assert "  shop/orders.py:3: pay: this statement is gone (in the base)\n" in said
+    assert "  shop/orders.py:3: pay: this statement is gone (before the change)\n" in said
     assert "  run.sh:1: a link changed\n" in said
     assert "0 added lines and 1 removed line to read." in said
 

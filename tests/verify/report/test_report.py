@@ -46,13 +46,10 @@ Destinations
       import os
 
 Callers
-  app.py
-    line 1, import
+  app.py: 1 import, 1 string
+      @@ -1 +1 @@
       - from pkg.old import X
       + from pkg.new import X
-    line 9, string
-      - "pkg.old.X"
-      + "pkg.new.X"
   2 edits in 1 file: 1 import, 1 string
 
 Authored, as the plan has it literally
@@ -79,6 +76,7 @@ Nothing was written: --write writes it, --diff shows it line by line.
 
 DATA: dict[str, Any] = {
     "schema": 1,
+    "level": "green",
     "command": "apply",
     "verdict": "holds",
     "exit_code": 0,
@@ -255,6 +253,7 @@ def test_a_refusal_has_its_own_json() -> None:
     assert json.loads(to_json(refused("apply", REFUSAL))) == {
         "schema": 1,
         "command": "apply",
+        "level": "amber",
         "verdict": "unjudged",
         "exit_code": 2,
         "headline": "refused (unknown-symbol)",

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.verify.histories import AFTER, BEFORE, PLAN, History
+from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from transforms.errors import Refusal
 from transforms.reading.load import parse_plan
 from verify import cli
@@ -51,34 +51,89 @@ def change(history: History, before: Files, after: Files) -> str:
 
 
 CASES = {
-    "a move and nothing else": (BEFORE, AFTER, 0, "CERTIFIED: nothing but the move"),
+    "a move and nothing else": (
+        BEFORE,
+        AFTER,
+        0,
+        "Pure move. Nothing to read.",
+        "CERTIFIED: nothing but the move",
+        "green",
+    ),
     "a move with an edit": (
         BEFORE,
         EDITED,
         1,
-        r"RESIDUAL: 1 place not part of the move(, where behaviour differs)?; all else is\.$",
+        "Read 1 place: 2 of 17 changed lines.",
+        r"RESIDUAL: 1 finding not part of the move, where behaviour differs; all else is\.$",
+        "red",
     ),
-    "a move with another file": (BEFORE, NOTED, 1, "CERTIFIED in Python; 1 other file changed"),
+    "a move with another file": (
+        BEFORE,
+        NOTED,
+        1,
+        "Read 1 place: 1 of 16 changed lines.",
+        "CERTIFIED in Python; 1 other file changed",
+        "amber",
+    ),
     "a move with an edit and another file": (
         BEFORE,
         {**EDITED, "notes.txt": "Money moved.\n"},
         1,
-        r"RESIDUAL: 1 place not part of the move(, where behaviour differs)?, 1 file no Python\.$",
+        "Read 2 places: 3 of 18 changed lines.",
+        r"RESIDUAL: 1 finding not part of the move, where behaviour differs, 1 file no Python\.$",
+        "red",
     ),
-    "no move at all": (BEFORE, {**BEFORE, "till.py": "print()\n"}, 1, "NO MOVE"),
-    "nothing but prose": ({**BEFORE, "a.md": "a\n"}, {**BEFORE, "a.md": "b\n"}, 1, "NO MOVE"),
+    "a docstring that changed on the way": (
+        {**BEFORE, "till.py": '"""A till."""\n\n' + BEFORE["till.py"]},
+        {**AFTER, "till.py": '"""The till."""\n\n' + AFTER["till.py"]},
+        1,
+        "Read 1 place: 2 of 17 changed lines.",
+        "RESIDUAL: 1 finding not part of the move; all else is",
+        "amber",
+    ),
+    "no move at all": (
+        BEFORE,
+        {**BEFORE, "till.py": "print()\n"},
+        1,
+        "No move. Read all of it: 4 changed lines.",
+        "NO MOVE",
+        "amber",
+    ),
+    "nothing but prose": (
+        {**BEFORE, "a.md": "a\n"},
+        {**BEFORE, "a.md": "b\n"},
+        1,
+        "No move. Read all of it: 2 changed lines.",
+        "NO MOVE",
+        "amber",
+    ),
 }
 
 
-@pytest.mark.parametrize(("before", "after", "code", "words"), CASES.values(), ids=CASES)
-def test_the_verdict_comes_first_and_last(
-    history: History, run: Run, before: Files, after: Files, code: int, words: str
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_what_to_do_comes_first_and_last_and_every_form_says_the_same(
+    history: History, run: Run, tmp_path: Path, case: tuple[Files, Files, int, str, str, str]
 ) -> None:
-    found, out, err = run(change(history, before, after))
+    before, after, code, said, words, level = case
+    names = {form: tmp_path / f"review.{form}" for form in ("json", "html", "markdown")}
+    options = [word for form, file in names.items() for word in (f"--{form}", str(file))]
+    found, out, err = run(change(history, before, after), *options)
     assert (found, err) == (code, "")
     lines = out.splitlines()
-    assert re.match(words, lines[2])
+    assert lines[0] == "repot review: change, by Repot tests, in repo"
+    assert re.fullmatch(said, lines[2])
+    assert any(re.match(words, line) for line in lines[3:7])
     assert lines[-1] == lines[2]
+    assert "Nothing to read" not in out or "\nTo read\n" not in out
+    decision = json.loads(names["json"].read_text())["decision"]
+    assert (decision["level"], decision["sentence"]) == (level, lines[2])
+    sign = {"green": "✓ ", "amber": "", "red": "✗ "}[level]
+    assert names["markdown"].read_text().startswith(f"## {sign}{lines[2]}\n")
+    page = names["html"].read_text()
+    assert f'<section class="verdict {level}"' in page
+    assert f'id="verdict">{lines[2]}</h1>' in page
+    if level == "amber":
+        assert "&#10007;" not in page
 
 
 def test_what_cannot_be_judged_is_no_verdict(history: History, run: Run) -> None:
@@ -86,22 +141,32 @@ def test_what_cannot_be_judged_is_no_verdict(history: History, run: Run) -> None
     sides = ({**side, name: side[name] + dynamic} for side in (BEFORE, AFTER))
     code, out, err = run(change(history, *sides))
     assert (code, out) == (2, "")
-    assert re.match(r"UNKNOWN: (1 place|2 places) cannot be judged\.", err.splitlines()[2])
-    assert "  shop/orders.py:5: " in err.partition("\nTo read\n")[2]
+    assert re.search(r"\nUNKNOWN: (1 place|2 places) cannot be judged\.", err)
+    assert re.match(r"Read (1 place|2 places), where no line changed;", err.splitlines()[2])
+    assert "  shop/orders.py:5: Not judged: " in err.partition("\nTo read\n")[2]
+    assert "      > exec(input())\n" in err
 
 
 def test_only_what_is_no_move_is_to_be_read(history: History, run: Run) -> None:
     _, out, _ = run(change(history, BEFORE, EDITED))
     part = out.partition("\nTo read\n")[2].partition("\n\n")[0]
-    assert part.startswith("  till.py:4: ")
-    assert part.endswith("\n      - print(Money, pay)\n      + print(pay)")
-    assert len(part.splitlines()) == 3
+    assert part.startswith("  till.py:4: Breaks: ")
+    assert out.partition("\nTo read\n")[2].splitlines()[1:7] == [
+        "      @@ +1,4 @@",
+        "        from shop.money import Money",
+        "        from shop.orders import pay",
+        "",
+        "      - print(Money, pay)",
+        "      + print(pay)",
+    ]
 
 
 def test_another_file_is_shown_line_by_line(history: History, run: Run) -> None:
     _, out, _ = run(change(history, BEFORE, NOTED))
     part = out.partition("\nTo read\n")[2].partition("\n\n")[0]
-    assert part == ("  notes.txt:1: a file that is no Python is new\n      + Money moved.")
+    assert part == (
+        "  notes.txt:1: a file that is no Python is new\n      @@ -0,0 +1 @@\n      + Money moved."
+    )
 
 
 def test_literal_text_that_changes_no_meaning_is_shown_and_no_residual(
@@ -117,7 +182,7 @@ def test_literal_text_that_changes_no_meaning_is_shown_and_no_residual(
     after = {**AFTER, name: AFTER[name].replace(line, laid_out)}
     code, out, _ = run(change(history, BEFORE, after), "--plan", str(plan))
     assert code == 0
-    assert "Replay: a plan gives 3 files byte for byte; 3 authored lines." in out
+    assert "Replay: the given plan gives 3 files byte for byte; 3 authored lines." in out
     part = out.partition("\nTo read\n")[2].partition("\n\n")[0]
     assert part.startswith(
         "  shop/money.py:5: edit, 3 authored lines: literal in the plan, since no rule derives it; "
@@ -164,7 +229,128 @@ def test_a_plan_of_ones_own_is_replayed(history: History, run: Run, tmp_path: Pa
     plan.write_text(PLAN.replace('"Money"', '"pay"'))
     code, out, _ = run(commits, "--plan", str(plan))
     assert code == 1
-    assert out.splitlines()[2].startswith("CERTIFIED: no statement changed; but its plan")
+    assert "\nCERTIFIED: no statement changed; but its plan" in out
+
+
+NAMED = f"Move Money\n\nMechanical-Move: {PLAN_PATH}"
+
+
+def planned(files: Files, plan: str = PLAN) -> Files:
+    return {**files, PLAN_PATH: plan}
+
+
+def test_the_plan_that_the_commit_names_is_used_and_said(
+    history: History, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "infer", None)  # nobody looks for another
+    base = history.commit(planned(BEFORE))
+    file = tmp_path / "review.json"
+    code, out, _ = run(f"{base}..{history.commit(planned(AFTER), NAMED)}", "--json", str(file))
+    assert code == 0
+    assert "Replay: the plan that the commit names gives 3 files byte for byte" in out
+    assert f"\nThe plan\n  {PLAN_PATH}: named by the commit, as its parent has it; 0 auth" in out
+    data = json.loads(file.read_text())
+    assert data["claim"] == {"plan": PLAN_PATH, "false": None}
+    assert (data["plan_text"], data["plan_source"]) == (PLAN, "named by the commit")
+    assert data["plan"] is None  # none was found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message", "why"),
+    [
+        (planned(BEFORE), planned(EDITED), NAMED, "does not give its bytes"),
+        (BEFORE, AFTER, NAMED, "commit the plan before the move"),
+        (planned(BEFORE, "format = 9\n"), planned(AFTER, "format = 9\n"), NAMED, "is refused"),
+        (BEFORE, AFTER, "Move\n\nMechanical-Move:", "names no plan"),
+        (
+            planned(BEFORE, PLAN.replace("Money", "Purse")),
+            planned(AFTER, PLAN.replace("Money", "Purse")),
+            NAMED,
+            "is refused",
+        ),
+    ],
+    ids=["other bytes", "no such plan", "an unreadable plan", "an empty trailer", "a refused plan"],
+)
+def test_a_claim_that_is_false_is_red_and_the_first_thing_to_read(
+    history: History, run: Run, before: Files, after: Files, message: str, why: str
+) -> None:
+    base = history.commit(before)
+    code, out, _ = run(f"{base}..{history.commit(after, message)}", "--markdown", "-")
+    assert code == 1
+    assert out.startswith("## ✗ Read ")
+    first = out.partition("\n### To read\n")[2].strip().splitlines()
+    assert any("the commit says that it is a move" in line and why in line for line in first[:4])
+
+
+def test_a_range_of_several_commits_claims_nothing_as_a_whole(history: History, run: Run) -> None:
+    base = history.commit(planned(BEFORE))
+    history.commit(planned({**BEFORE, "a.py": "A = 1\n"}))
+    target = history.commit(planned(AFTER), NAMED)
+    code, out, _ = run(f"{base}..{target}")
+    assert code == 0
+    assert out.startswith("repot review: 2 commits, the last: Move Money, by Repot tests, in repo")
+    assert "Replay: the plan found gives" in out
+
+
+def test_a_patch_that_reaches_nobody_any_more_is_to_be_read(history: History, run: Run) -> None:
+    test = (
+        "from unittest import mock\n\nfrom shop.orders import Money\n\n\ndef test_it():\n"
+        '    with mock.patch("shop.orders.decimal"):\n        assert Money\n'
+    )
+    uses = (
+        "import decimal\n\n\nclass Money:\n    def cent(self):\n        return decimal.Decimal(1)\n"
+    )
+    kept = "\n\ndef pay():\n    return 'paid'\n"
+    before = {"shop/__init__.py": "", "shop/orders.py": uses + kept, "test_it.py": test}
+    after = {
+        **before,
+        "shop/orders.py": "import decimal  # noqa: F401\n" + kept,
+        "shop/money.py": uses,
+        "test_it.py": test.replace("from shop.orders", "from shop.money"),
+    }
+    code, out, _ = run(change(history, before, after))
+    assert code == 1
+    assert "Nothing to read" not in out
+    assert "test_it.py:7" in out.partition("\nTo read\n")[2]
+
+
+def test_what_was_edited_as_it_moved_is_one_hunk_of_two_files(history: History, run: Run) -> None:
+    name = "shop/money.py"
+    body = "class Money:\n    cent = decimal.Decimal(1)\n\n    def spend(self):\n        return 1\n"
+    before = {**BEFORE, "shop/orders.py": BEFORE["shop/orders.py"].replace(
+        "class Money:\n    cent = decimal.Decimal(1)\n", body)}  # fmt: skip
+    after = {**AFTER, name: f"import decimal\n\n\n{body.replace('return 1', 'return 2')}"}
+    _, out, _ = run(change(history, before, after))
+    part = out.partition("\nTo read\n")[2]
+    assert "class Money > def spend\n" in part
+    lines = part.splitlines()
+    at = lines.index("      -         return 1")
+    assert lines[at - 1 : at + 2] == [
+        "            def spend(self):",
+        "      -         return 1",
+        "      +         return 2",
+    ]
+
+
+def test_callers_are_hunks_in_which_an_import_that_stays_is_no_change(
+    history: History, run: Run
+) -> None:
+    names = (
+        "from shop.orders import (\n    Money,\n    pay,\n    save,\n)\n\nprint(Money, pay, save)\n"
+    )
+    more = "\n\ndef save():\n    return 1\n"
+    before = {**BEFORE, "shop/orders.py": BEFORE["shop/orders.py"] + more, "till.py": names}
+    after = {
+        **AFTER,
+        "shop/orders.py": AFTER["shop/orders.py"] + more,
+        "till.py": "from shop.money import Money\n" + names.replace("    Money,\n", ""),
+    }
+    _, out, _ = run(change(history, before, after), "--markdown", "-")
+    callers = out.partition("<summary>Callers")[2]
+    assert "+ from shop.money import Money" in callers
+    assert "-     Money," in callers
+    assert "-     pay," not in callers
+    assert callers.count("`till.py`") == 1
 
 
 def report_without_a_plan(
@@ -211,15 +397,17 @@ def wide(symbols: int, files: int) -> tuple[Files, Files]:
 
 
 @pytest.mark.parametrize(("symbols", "files"), [(3, 1), (40, 4), (60, 12)])
-def test_the_first_screen_has_the_verdict_what_moved_and_where_to_read(
+def test_the_first_screen_has_what_to_do_and_where_to_read(
     history: History, run: Run, symbols: int, files: int
 ) -> None:
     code, out, _ = run(change(history, *wide(symbols, files)))
     assert code == 1
     screen = out.splitlines()[:SCREEN]
-    assert f"Moved: {symbols} symbols" in "\n".join(screen)
+    assert screen[2].startswith("Read 1 place: 2 of ")
     assert "To read" in screen
     assert any(line.startswith("  shop/all.py:2: ") for line in screen)
+    assert "      @@ +1,2 @@ def rest" in screen
+    assert f"Moved: {symbols} symbols" in out
     assert max(map(len, screen[: screen.index("To read")])) <= 80
 
 

@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from xml.etree.ElementTree import Element
 
 from transforms.result.diff import CONTEXT, edits
-from verify.report.exhibits import Excerpt, Sides, Text
+from verify.report.exhibits import Excerpt, Hunk, Sides, Text
 from verify.report.page.elements import element
 from verify.report.report import counted
 
@@ -37,7 +37,11 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a block: `mark` is `+`, `-`, a space, or empty for a remark without a number."""
+    """One line of a block.
+
+    `mark` is `+`, `-`, a space, `>` for one to look at, `@` for the line above a hunk, or empty for
+    a remark: these two have no number.
+    """
 
     mark: str
     number: int | None
@@ -75,6 +79,14 @@ class Painter:
             self._known[excerpt.text] = _Coloured(excerpt.text)
         coloured = self._known[excerpt.text]
         return [Line(mark, number, coloured.line(number)) for number in excerpt.numbers]
+
+    def hunk(self, hunk: Hunk) -> list[Line]:
+        """Give the lines of a hunk, each as its own side has it."""
+        found = []
+        for row in hunk.rows:
+            excerpt = Excerpt(hunk.text_of(row), (row.number,))
+            found += self.lines(excerpt, row.mark)
+        return found
 
     def values(self, values: Iterable[str], mark: str) -> list[Line]:
         """Give lines that are known by their text alone."""
@@ -185,7 +197,9 @@ def block(lines: Sequence[Line], label: str) -> Element:
 def _shown(lines: Sequence[Line]) -> Iterator[Line]:
     """Keep the first lines, and count blank ones in a row."""
     kept = 0
-    for is_blank, run in groupby(lines, key=lambda line: line.mark and not _text(line).strip()):
+    for is_blank, run in groupby(
+        lines, key=lambda line: line.mark not in ("", "@") and not _text(line).strip()
+    ):
         together = list(run)
         if is_blank and len(together) > _MOST_BLANK and together[0].number is not None:
             words = f"... {counted(len(together), 'blank line')}"
@@ -200,15 +214,21 @@ def _shown(lines: Sequence[Line]) -> Iterator[Line]:
         yield from together
 
 
+def _is_blank(line: Line) -> bool:
+    return line.mark not in ("", "@") and not _text(line).strip()
+
+
 def _text(line: Line) -> str:
     return "".join(text for _, text in line.spans)
 
 
 def _row(line: Line) -> Element:
-    if not line.mark:
-        return element("span", _text(line), class_="skip")
+    if line.mark in ("", "@"):
+        return element("span", _text(line), class_="hunk" if line.mark else "skip")
     tag = {"+": "ins", "-": "del"}.get(line.mark, "span")
     number = "" if line.number is None else str(line.number)
     pieces = [element("span", text, class_=name) if name else text for name, text in line.spans]
     gutter = element("i", f"{number} {line.mark.strip()}".strip())
-    return element(tag, gutter, element("code", *pieces), class_="l")
+    return element(
+        tag, gutter, element("code", *pieces), class_="l at" if line.mark == ">" else "l"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -35,20 +36,60 @@ def picture(figure: Figure) -> Element:
     drawn = [flow for flow in figure.flows if flow in flows[:_MOST_FLOWS]]
     left_out = len(flows) - len(drawn)
     more = f"The {len(drawn)} largest of {len(flows)} flows are drawn." if left_out else None
-    region = element(
-        "div",
-        _drawing(drawn, figure),
-        class_="wide",
-        tabindex="0",
-        role="region",
-        aria_label="Picture of the move",
-    )
     return element(
         "div",
-        region,
+        element("div", _drawing(drawn, figure), class_="drawn"),
+        _stacked(drawn, figure),
         element("p", more) if more else None,
-        _table(figure.flows),
+        element("details", element("summary", "The same as a table"), _table(figure.flows)),
     )
+
+
+def _stacked(flows: Sequence[Flow], figure: Figure) -> Element:
+    """The same below each other, for a window too narrow for the picture."""
+    parts: list[Child] = []
+    by_source: dict[str, list[Flow]] = {}
+    for flow in flows:
+        by_source.setdefault(flow.source, []).append(flow)
+    for source, found in by_source.items():
+        parts.append(_stacked_box(source, "", element("p", _leaving(found))))
+        for flow in found:
+            names = ", ".join(flow.symbols[:_MOST_SYMBOLS])
+            if len(flow.symbols) > _MOST_SYMBOLS:
+                names += f", and {len(flow.symbols) - _MOST_SYMBOLS:,} more"
+            new = " new" if flow.destination in figure.created else ""
+            listed = element("p", element("code", one_line(names)))
+            parts.append(element("p", f"\u2193 {_size(flow)}", class_="down"))
+            parts.append(_stacked_box(flow.destination, new, listed))
+    if figure.callers:
+        parts.append(element("p", one_line(", ".join(figure.callers)), class_="down"))
+    return element("div", *parts, class_="stacked")
+
+
+def _stacked_box(path: str, remark: str, row: Element) -> Element:
+    return element("div", element("p", _path(path), remark, class_="file"), row, class_="filebox")
+
+
+def _path(path: str) -> Element:
+    """A path that may go on in the next line after a slash, and nowhere else if that will do."""
+    shown = one_line(path)
+    pieces = re.split(r"(?<=[/_.])", shown)
+    parts: list[Child] = []
+    for piece in filter(None, pieces):
+        parts += [piece, element("wbr")]
+    return element("code", *parts[:-1])
+
+
+def _size(flow: Flow) -> str:
+    return f"{counted(len(flow.symbols), 'symbol')}, {counted(flow.lines, 'line')}"
+
+
+def _leaving(flows: Sequence[Flow]) -> str:
+    """`1 symbol leaves, 2 lines`."""
+    symbols = sum(len(flow.symbols) for flow in flows)
+    leaves = "leaves" if symbols == 1 else "leave"
+    lines = counted(sum(flow.lines for flow in flows), "line")
+    return f"{counted(symbols, 'symbol')} {leaves}, {lines}"
 
 
 def _table(flows: Sequence[Flow]) -> Element:
@@ -56,26 +97,19 @@ def _table(flows: Sequence[Flow]) -> Element:
     rows = [
         element(
             "tr",
-            element("td", element("code", one_line(flow.source))),
-            element("td", element("code", one_line(flow.destination))),
-            element("td", f"{len(flow.symbols):,}", class_="number"),
-            element("td", f"{flow.lines:,}", class_="number"),
+            element("td", _path(flow.source), data_of="From"),
+            element("td", _path(flow.destination), data_of="To"),
+            element("td", f"{len(flow.symbols):,}", class_="number", data_of="Symbols"),
+            element("td", f"{flow.lines:,}", class_="number", data_of="Lines"),
         )
         for flow in flows
     ]
     names = [element("th", name, scope="col") for name in head]
     return element(
-        "div",
-        element(
-            "table",
-            element("caption", "What moved, by file"),
-            element("thead", element("tr", *names)),
-            element("tbody", *rows),
-        ),
-        class_="wide",
-        tabindex="0",
-        role="region",
-        aria_label="What moved, by file",
+        "table",
+        element("caption", "What moved, by file"),
+        element("thead", element("tr", *names)),
+        element("tbody", *rows),
     )
 
 
@@ -124,8 +158,7 @@ def _boxes(flows: Sequence[Flow], *, from_source: bool) -> list[_Box]:
     for path, found in by_path.items():
         symbols = [symbol for flow in found for symbol in flow.symbols]
         if from_source:
-            lines = sum(flow.lines for flow in found)
-            rows = [f"{counted(len(symbols), 'symbol')} leave, {counted(lines, 'line')}"]
+            rows = [_leaving(found)]
         else:
             rows = symbols[:_MOST_SYMBOLS]
             if len(symbols) > len(rows):
@@ -172,9 +205,8 @@ def _ribbon(flow: Flow, start: int, end: int) -> Element:
 
 
 def _label(flow: Flow, end: int) -> Element:
-    words = f"{counted(len(flow.symbols), 'symbol')}, {counted(flow.lines, 'line')}"
     x, y = _WIDTH - _EDGE - _BOX - 8, end - _thickness(flow) // 2 - 4
-    return element("text", words, x=x, y=y, text_anchor="end", class_="label")
+    return element("text", _size(flow), x=x, y=y, text_anchor="end", class_="label")
 
 
 def _drawn_box(box: _Box, left: int, *, new: bool) -> list[Child]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from pathlib import Path
 
 from transforms.errors import Refusal
-from transforms.formatters import Formatters
 from transforms.reading.load import dump_plan, parse_plan
 from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
@@ -16,13 +13,11 @@ from transforms.tree import GitTree
 from verify.history.ranges import differing, entries_at
 from verify.inference.draft import Draft
 from verify.inference.evidence import Evidence, gather
-from verify.inference.modules import WholeMoves
+from verify.inference.relocated import relocated
 from verify.inference.remainder import authored
-from verify.inference.search import Search, Trial
-from verify.kernel.verdict import Certificate
-from verify.proofs.certify import certify_commits
-from verify.proofs.prove import formatters_of
-from verify.proofs.replay import Replay, replay
+from verify.inference.search import Search
+from verify.inference.trials import Trial, Trials
+from verify.proofs.replay import Replay, compared, replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,65 +25,47 @@ class Inferred:
     """A plan with its text, what it gives, and what a reader should know of how it was chosen.
 
     `left` are paths that no plan can give: deleted beside the move, binary, links, changed modes.
+    `notes` are of what was ambiguous, `without` of formatters that could not be had.
     """
 
     plan: Plan
     text: str
     replay: Replay
-    certificate: Certificate
     notes: tuple[str, ...]
     left: tuple[str, ...]
+    without: str = ""
 
 
-def infer(
-    base: GitTree,
-    target: GitTree,
-    title: str = "",
-    certificate: Callable[[], Certificate] | None = None,
-) -> Inferred:
-    """Find the plan. Raises `Refusal` where nothing moved.
-
-    `certificate` gives the change's certificate where somebody else makes one.
-    """
-    certify = certificate or partial(certify_commits, base, target)
+def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
+    """Find the plan. Raises `Refusal` where nothing moved."""
     with parsed_once():
-        return _infer(base, target, title, certify)
+        return _infer(base, target, title)
 
 
-def _infer(
-    base: GitTree, target: GitTree, title: str, certify: Callable[[], Certificate]
-) -> Inferred:
+def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
     evidence = gather(base, target)
-    if not evidence.moved and not _went(base, target):
-        raise _nothing_moved()
-    certificate = certify()
-    if not evidence.moved and not certificate.relocated:
-        raise _nothing_moved()
-    formatters = cache(partial(formatters_of, base=base))  # the repository's are looked up once
-    best = _best(base, target, title, evidence, certificate, formatters)
-    if best.refusal is not None:
-        raise best.refusal
+    whole = relocated(base, target, evidence)
+    if not evidence.moved and not whole:
+        raise Refusal(
+            "nothing-moved",
+            "No top-level name left one Python file for another in this range.",
+            next_step="Look at it with `repot certify`, or choose another range.",
+        )
+    trials = Trials(base, target, evidence.old)
+    best = _best(base, target, title, evidence, whole, trials)
+    if best.outcome is not None:
+        best = trials.attempt(best.plan, cycles=True)
+    if best.outcome is None:
+        raise best.refusal or AssertionError("neither an outcome nor a refusal")
     plan, left = _completed(best, base, target)
     text = dump_plan(plan, _comments(plan))
     plan = parse_plan(text.encode(), "inferred plan")
-    done = replay(plan, base, target, formatters(plan.formatters))
+    if plan == best.plan:
+        done = compared(best.outcome, base, target)
+    else:
+        done = replay(plan, base, target, trials.formatters(plan.formatters), tree=trials.tree)
     notes = evidence.notes if plan.sources else ()  # a module that moved whole leaves no doubt
-    return Inferred(plan, text, done, certificate, notes, left)
-
-
-def _went(base: GitTree, target: GitTree) -> bool:
-    """Whether Python files left and others came, so that modules may have moved whole."""
-    paths = [path for path in differing(base, target) if path.endswith(".py")]
-    left = any(path not in target.entries() for path in paths)
-    return left and any(path not in base.entries() for path in paths)
-
-
-def _nothing_moved() -> Refusal:
-    return Refusal(
-        "nothing-moved",
-        "No top-level name left one Python file for another in this range.",
-        next_step="Look at it with `repot certify`, or choose another range.",
-    )
+    return Inferred(plan, text, done, notes, left, trials.without)
 
 
 def _best(
@@ -96,27 +73,25 @@ def _best(
     target: GitTree,
     title: str,
     evidence: Evidence,
-    certificate: Certificate,
-    formatters: Callable[[str], Formatters],
+    whole: dict[str, str],
+    trials: Trials,
 ) -> Trial:
     """Move modules whole where they went whole, and else symbol by symbol: what comes nearer."""
     found: Trial | None = None
-    if certificate.relocated:
-        gone, come = (_and_stubs(paths) for paths in zip(*certificate.relocated, strict=True))
-        rest = tuple(m for m in evidence.moved if not {m.source} & gone | {m.destination} & come)
-        beside = replace(evidence, moved=rest)
-        draft = Draft(base, target, beside, certificate)
-        whole = draft.with_modules(draft.plan(title), WholeMoves(base, target, certificate))
-        found = Search(draft, beside, formatters).best(whole)
+    if whole:
+        pairs = {**whole, **{f"{old}i": f"{new}i" for old, new in whole.items()}}
+        beside = tuple(m for m in evidence.moved if pairs.get(m.source) != m.destination)
+        draft = Draft(base, target, replace(evidence, moved=beside), whole)
+        found = Search(draft, trials).best(draft.plan(title))
         if found.exact or not evidence.moved:
             return found
-    draft = Draft(base, target, evidence, certificate)
-    symbols = Search(draft, evidence, formatters).best(draft.plan(title))
+    draft = Draft(base, target, evidence)
+    if not draft.moves:
+        if found is None:
+            raise AssertionError("only stubs moved")
+        return found
+    symbols = Search(draft, trials).best(draft.plan(title))
     return symbols if found is None or symbols.cost < found.cost else found
-
-
-def _and_stubs(paths: Iterable[str]) -> set[str]:
-    return {found for path in paths for found in (path, f"{path}i")}
 
 
 def _completed(best: Trial, base: GitTree, target: GitTree) -> tuple[Plan, tuple[str, ...]]:

@@ -11,6 +11,8 @@ from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.result.diff import edits
 from verify.history.ranges import Entry
 
+_CRLF = "\r\n"
+
 
 def authored(
     plan: Plan, given: dict[str, Entry | None], wanted: dict[str, Entry], off: dict[str, int]
@@ -25,23 +27,34 @@ def authored(
         if want is None or want.mode not in (REGULAR, EXECUTABLE):
             left.append(path)
             continue
-        text = _text(want)
+        text = text_of(want.data)
         if text is None:
             left.append(path)
         elif have is None:
             files.append(AuthoredFile(name, text, 0, executable=want.mode == EXECUTABLE))
-        elif have.mode != want.mode or (mine := _text(have)) is None:
+        elif have.mode != want.mode or not (mine := text_of(have.data)):
+            left.append(path)  # an edit quotes what it replaces
+        elif _ends(mine) != _ends(text) and _CRLF in (_ends(mine), _ends(text)):
             left.append(path)
         else:
+            if _ends(mine) == _CRLF:  # as an edit of such a file is written
+                mine, text = mine.replace(_CRLF, "\n"), text.replace(_CRLF, "\n")
             changed += [AuthoredEdit(name, old, new, 0) for old, new in exact_edits(mine, text)]
     plan = replace(plan, files=(*plan.files, *files), edits=(*plan.edits, *changed))
     return plan, tuple(left)
 
 
-def _text(entry: Entry) -> str | None:
-    """The text that TOML can hold: it knows no carriage return in a literal line end."""
+def _ends(text: str) -> str:
+    """Give how all lines of a text end; "" where they differ."""
+    if _CRLF in text and "\n" not in text.replace(_CRLF, ""):
+        return _CRLF
+    return "" if "\r" in text else "\n"
+
+
+def text_of(data: bytes) -> str | None:
+    """Give bytes as the text that a plan can hold; None if they are no such text."""
     try:
-        text = entry.data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
     return None if "\0" in text else text

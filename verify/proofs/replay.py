@@ -14,7 +14,7 @@ from transforms.formatters import Formatters
 from transforms.reading.model import Plan
 from transforms.result.diff import edits
 from transforms.result.outcome import Outcome, Relocated
-from transforms.tree import GitTree
+from transforms.tree import GitTree, Tree
 from verify.history.ranges import Entry, differing, entries_at
 
 NOT_IN_THE_PLAN = "not in the plan"
@@ -51,9 +51,23 @@ class Replay:
         return not self.hunks
 
 
-def replay(plan: Plan, base: GitTree, target: GitTree, formatters: Formatters) -> Replay:
-    """Apply the plan to the base in memory and compare. Nothing is checked out or written."""
-    outcome = engine.apply(plan, base, formatters=formatters)
+def replay(
+    plan: Plan,
+    base: GitTree,
+    target: GitTree,
+    formatters: Formatters,
+    *,
+    tree: Tree | None = None,
+) -> Replay:
+    """Apply the plan to the base in memory and compare. Nothing is checked out or written.
+
+    `tree` is the base once more, for those who have read it already.
+    """
+    return compared(engine.apply(plan, tree or base, formatters=formatters), base, target)
+
+
+def compared(outcome: Outcome, base: GitTree, target: GitTree) -> Replay:
+    """Compare what a plan gave, applied to the base, with the target."""
     given = {path: Entry.of(blob) for path, blob in outcome.changes.after().items()}
     changed = differing(base, target)
     paths = sorted({*changed, *given})

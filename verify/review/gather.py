@@ -98,7 +98,7 @@ def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
             if plan is not None:
                 done = replay(plan, base, target, formatters_of(plan.formatters, base))
             else:
-                found = infer(base, target, certificate=certificate.result)
+                found = infer(base, target)
                 done, text, notes = found.replay, found.text, found.notes
         except Refusal as refusal:
             no_plan = refusal

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from verify.commands.options import Repo, conclude, reporting
+from verify.commands.options import Repo, UsageError, conclude, reporting
 from verify.report import console
-from verify.report.console import Output
+from verify.report.console import STDOUT, Output
 from verify.report.report import Report
 
 HELP = """Find the plan behind BASE..TARGET.
@@ -17,15 +19,18 @@ HELP = """Find the plan behind BASE..TARGET.
 Which names moved is read from the two commits; what a plan can say is tried against the target, and
 what no operation explains becomes authored text, counted. The plan that is found is replayed.
 
+Without -o the plan is printed, and what there is to say of it goes to stderr.
+
 \b
 Examples:
+  repot infer main..HEAD > split.toml
   repot infer main..HEAD -o split.toml
   repot infer e1955bf57ab3..7e7e3820c26b --repo ../sglang.git
 
 \b
 Exit codes:
-  0  the plan reproduces the change exactly
-  1  it does not: what is left over is listed
+  0  the plan reproduces the change exactly, and moves what moved
+  1  it does not: what is left over, or only written out, is listed
   2  no plan was found: nothing moved, or a refusal
   3  a fault of Repot
 """
@@ -33,10 +38,11 @@ Exit codes:
 
 @reporting
 def infer(
+    context: typer.Context,
     commits: Annotated[str, typer.Argument(metavar="BASE..TARGET", help="The range of commits.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="PLAN", help="Write the plan to this file."),
+        str | None,
+        typer.Option("--output", "-o", metavar="PLAN", help="Write the plan there; - is stdout."),
     ] = None,
     title: Annotated[str, typer.Option("--title", help="The plan's title.")] = "",
     repo: Repo = Path(),
@@ -44,10 +50,16 @@ def infer(
     shown: Output,
 ) -> None:
     """Read the command line, then infer."""
+    if output == STDOUT and shown.stdout is not None:
+        message = f"--output and --{shown.stdout} both print to stdout: give one of them a file."
+        raise UsageError(message, context)
+    if output is None and shown.stdout is None:
+        output = STDOUT
+    shown = replace(shown, aside=output == STDOUT)
     conclude("infer", shown, lambda: _run(commits, repo, output, title))
 
 
-def _run(commits: str, repo: Path, output: Path | None, title: str) -> Report:
+def _run(commits: str, repo: Path, output: str | None, title: str) -> Report:
     from verify.history.ranges import open_range, parse_range
     from verify.inference.infer import infer as find
     from verify.inference.infer import write_plan
@@ -56,6 +68,8 @@ def _run(commits: str, repo: Path, output: Path | None, title: str) -> Report:
     base, target = open_range(repo, *parse_range(commits))
     with console.progress("inferring"):
         found = find(base, target, title)
-    if output is not None:
-        write_plan(found.text, output)
+    if output == STDOUT:
+        console.print_exactly(found.text, sys.stdout)
+    elif output is not None:
+        write_plan(found.text, Path(output))
     return inferred(base.commit, target.commit, found, output)

@@ -15,5 +15,6 @@ settings    what a plan can say otherwise, for the files that are off
 trials      what one plan gives, and how far off it is
 mending     what a plan says otherwise where it is refused
 remainder   what no operation explains, as authored text
+share       how much of what moved the plan moves
 remembered  a commit that is searched and read once for each question
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from transforms.errors import Refusal
@@ -126,12 +127,17 @@ def _alike(one: bytes, other: bytes) -> bool:
 def _files(tree: GitTree, paths: list[str]) -> dict[str, File]:
     found = {}
     for path, entry in entries_at(tree, paths).items():
-        try:
-            module = parse(entry.data, path)
-        except Refusal:
-            continue  # what cannot be read cannot be explained: it is authored, or left over
-        found[path] = File(path, entry.data, module, tuple(_definitions(module)))
+        with suppress(
+            Refusal
+        ):  # what cannot be read is not explained: it is authored, or left over
+            found[path] = read_file(path, entry.data)
     return found
+
+
+def read_file(path: str, data: bytes) -> File:
+    """Read a file of Python. Raises `Refusal` where it does not parse."""
+    module = parse(data, path)
+    return File(path, data, module, tuple(_definitions(module)))
 
 
 def _definitions(module: ast.Module) -> Iterable[Definition]:

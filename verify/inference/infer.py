@@ -16,6 +16,7 @@ from verify.inference.evidence import Evidence, gather
 from verify.inference.relocated import relocated
 from verify.inference.remainder import authored
 from verify.inference.search import Search
+from verify.inference.share import Share, share
 from verify.inference.trials import Trial, Trials
 from verify.proofs.replay import Replay, compared, replay
 
@@ -31,9 +32,15 @@ class Inferred:
     plan: Plan
     text: str
     replay: Replay
+    share: Share
     notes: tuple[str, ...]
     left: tuple[str, ...]
     without: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the plan gives the change exactly, and moves what moved."""
+        return self.replay.reproduces and self.share.enough
 
 
 def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
@@ -45,14 +52,14 @@ def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
 def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
     evidence = gather(base, target)
     whole = relocated(base, target, evidence)
-    if not evidence.moved and not whole:
+    trials = Trials(base, target, evidence.old)
+    best = _best(base, target, title, evidence, whole, trials)
+    if best is None:
         raise Refusal(
             "nothing-moved",
             "No top-level name left one Python file for another in this range.",
             next_step="Look at it with `repot certify`, or choose another range.",
         )
-    trials = Trials(base, target, evidence.old)
-    best = _best(base, target, title, evidence, whole, trials)
     if best.outcome is not None:
         best = trials.attempt(best.plan, cycles=True)
     if best.outcome is None:
@@ -65,7 +72,8 @@ def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
     else:
         done = replay(plan, base, target, trials.formatters(plan.formatters), tree=trials.tree)
     notes = evidence.notes if plan.sources else ()  # a module that moved whole leaves no doubt
-    return Inferred(plan, text, done, notes, left, trials.without)
+    how_much = share(evidence, best.given)
+    return Inferred(plan, text, done, how_much, notes, left, trials.without)
 
 
 def _best(
@@ -75,23 +83,38 @@ def _best(
     evidence: Evidence,
     whole: dict[str, str],
     trials: Trials,
-) -> Trial:
-    """Move modules whole where they went whole, and else symbol by symbol: what comes nearer."""
+) -> Trial | None:
+    """Move modules whole where they went whole, and else symbol by symbol: what comes nearer.
+
+    None where nothing moved but stubs, which go with their modules.
+    """
     found: Trial | None = None
+    whole = {old: new for old, new in whole.items() if not _opened(old, new, evidence)}
     if whole:
         pairs = {**whole, **{f"{old}i": f"{new}i" for old, new in whole.items()}}
         beside = tuple(m for m in evidence.moved if pairs.get(m.source) != m.destination)
         draft = Draft(base, target, replace(evidence, moved=beside), whole)
         found = Search(draft, trials).best(draft.plan(title))
-        if found.exact or not evidence.moved:
+        if found.outcome is not None and _is_near(found, evidence):
             return found
     draft = Draft(base, target, evidence)
     if not draft.moves:
-        if found is None:
-            raise AssertionError("only stubs moved")
         return found
     symbols = Search(draft, trials).best(draft.plan(title))
     return symbols if found is None or symbols.cost < found.cost else found
+
+
+def _opened(old: str, new: str, evidence: Evidence) -> bool:
+    """Whether a module turned into a package of its name, and `new` has only what is left of it."""
+    inside = f"{old[:-3]}/"
+    goals = {m.destination for m in evidence.moved if m.source == old} - {new}
+    return new.startswith(inside) and any(path.startswith(inside) for path in goals)
+
+
+def _is_near(found: Trial, evidence: Evidence) -> bool:
+    """Whether a plan gives nearly all: another one would hardly come nearer."""
+    moved = share(evidence, found.given)
+    return found.exact or (moved.enough and 10 * sum(found.off.values()) <= moved.lines)
 
 
 def _completed(best: Trial, base: GitTree, target: GitTree) -> tuple[Plan, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from verify.inference.draft import Draft
 from verify.inference.settings import Change, Settings
 from verify.inference.trials import Trial, Trials
 
-_MOST_TRIALS = 80  # each applies a whole plan
+_MOST_TRIALS = 48  # each applies a whole plan
 
 
 class Search:

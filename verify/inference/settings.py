@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from transforms.errors import Refusal
 from transforms.paths import ModuleName
 from transforms.reading.model import (
     AuthoredFile,
@@ -20,12 +22,11 @@ from transforms.reading.model import (
 from transforms.result.diff import edits
 from transforms.source.imports import is_type_checking
 from verify.inference.draft import Draft, imported
-from verify.inference.evidence import File
+from verify.inference.evidence import File, read_file
 from verify.inference.remainder import text_of
 from verify.inference.trials import Trial, Trials
 
 Edit = Callable[[Plan], Plan]
-_STYLES = ("keep", "explode", "collapse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Settings:
         layouts = (
             [
                 Change(f"layout {number}", path, edit)
-                for number, edit in enumerate(_layouts(path, self._statements(path)))
+                for number, edit in enumerate(_layouts(path, self._laid_out(path, best)))
             ]
             for path in in_imports
         )
@@ -114,22 +115,20 @@ class Settings:
                 return True
         return False
 
-    def _statements(self, path: str) -> list[str]:
-        """The modules whose import the target lays out otherwise than the base."""
-        sides: list[dict[str, bytes]] = []
-        known = self.evidence.old.get(path, self.evidence.new[path])
-        for file in (known, self.evidence.new[path]):
-            rows = file.data.split(b"\n")
-            sides.append(
-                {
-                    node.module: b"\n".join(rows[node.lineno - 1 : node.end_lineno])
-                    for node in ast.walk(file.tree)
-                    if isinstance(node, ast.ImportFrom) and node.module and not node.level
-                }
-            )
-        old, new = sides
-        is_new = path not in self.evidence.old  # then every import of it was laid out anew
-        return sorted(n for n in old.keys() & new.keys() if is_new or old[n] != new[n])
+    def _laid_out(self, path: str, best: Trial) -> dict[str, str]:
+        """The imports that the target only lays out otherwise, by module, and how it does."""
+        given = best.given.get(path)
+        if given is None:
+            return {}
+        with suppress(Refusal):
+            mine = _from_imports(read_file(path, given.data))
+            theirs = _from_imports(self.evidence.new[path])
+            return {
+                module: "explode" if b"\n" in text else "collapse"
+                for (module, names), text in sorted(theirs.items())
+                if mine.get((module, names), text) != text
+            }
+        return {}
 
     def _reads_old_home(self, path: str) -> bool:
         """Whether the target still imports a moved name from where it was."""
@@ -163,7 +162,7 @@ class Settings:
             place = self.draft.whole.get(path, path)
             if refused or place in best.off:
                 name = f"destination {item.module} {item.symbols[:1]}"
-                yield _named(name, place, self._of_destination(item, path))
+                yield _named(name, place, self._of_destination(item, path, best))
 
     def _of_source(self, source: Source, path: str) -> Iterator[Edit]:
         def having(**fields: object) -> Edit:
@@ -185,6 +184,7 @@ class Settings:
             if source.becomes is not None:
                 init = self.evidence.new.get(f"{path[:-3]}/__init__.py")
                 offered = {n for _, n in imported(init, self.draft.names)} if init else offered
+            offered &= self.evidence.old[path].defined().keys()
             if offered and not source.reexports:
                 yield having(reexports=tuple(sorted(offered)))
             if (checked := _for_checkers(new) & moved) and source.old is None:
@@ -194,7 +194,7 @@ class Settings:
         if source.becomes is not None and not source.docstring_first:
             yield having(docstring_first=True)
 
-    def _of_destination(self, item: Destination, path: str) -> Iterator[Edit]:
+    def _of_destination(self, item: Destination, path: str, best: Trial) -> Iterator[Edit]:
         def having(**fields: object) -> Edit:
             def change(plan: Plan) -> Plan:
                 destinations = (
@@ -207,7 +207,7 @@ class Settings:
 
         new = self._new(path)
         if path not in self.draft.before and new is not None:
-            if not item.licence:
+            if not item.licence and not best.plan.newer:
                 yield having(licence=True, header=None)
             head = _head(new)
             if head is not None and head != item.header:
@@ -255,19 +255,37 @@ def _leaving(path: str) -> Edit:
     return lambda plan: replace(plan, leave=tuple(sorted({*plan.leave, path})))
 
 
-def _layouts(path: str, statements: list[str]) -> Iterator[Edit]:
+def _layouts(path: str, statements: Mapping[str, str]) -> Iterator[Edit]:
     """How imports that lost names are laid out: in the whole file, then in one statement of it."""
     file = ModuleName(path, is_path=True)
-    for statement in (None, *statements):
-        for style in _STYLES:
-            rule = ShrinkRule(file, style, 0, statement)
+    rules: list[tuple[str | None, str]] = []
+    if statements:
+        rules += [(None, "keep"), *((None, style) for style in sorted({*statements.values()}))]
+    for module, style in statements.items():
+        if not module.startswith("."):
+            rules += [(module, style), (module, "keep")]
+    for statement, style in rules:
+        rule = ShrinkRule(file, style, 0, statement)
 
-            def change(plan: Plan, rule: ShrinkRule = rule) -> Plan:
-                key = rule.file, rule.statement
-                others = tuple(r for r in plan.shrink if (r.file, r.statement) != key)
-                return replace(plan, shrink=(*others, rule))
+        def change(plan: Plan, rule: ShrinkRule = rule) -> Plan:
+            key = rule.file, rule.statement
+            others = tuple(r for r in plan.shrink if (r.file, r.statement) != key)
+            return replace(plan, shrink=(*others, rule))
 
-            yield change
+        yield change
+
+
+def _from_imports(file: File) -> dict[tuple[str, frozenset[str]], bytes]:
+    """The text of each `from` import, by module (with its dots) and names."""
+    rows = file.data.split(b"\n")
+    return {
+        (
+            "." * node.level + (node.module or ""),
+            frozenset(f"{a.name} {a.asname or a.name}" for a in node.names),
+        ): b"\n".join(rows[node.lineno - 1 : node.end_lineno])
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.ImportFrom)
+    }
 
 
 def _import_lines(file: File) -> set[int]:

@@ -6,12 +6,13 @@ them cannot tell takes nothing from the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 
 from transforms.errors import Refusal
+from transforms.formatters import no_formatters
 from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
@@ -96,10 +97,11 @@ def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
         notes: tuple[str, ...] = ()
         try:
             if plan is not None:
-                done = replay(plan, base, target, formatters_of(plan.formatters, base))
+                done, notes = _replayed(plan, base, target)
             else:
                 found = infer(base, target)
                 done, text, notes = found.replay, found.text, found.notes
+                notes = (*notes, *_without(found.without))
         except Refusal as refusal:
             no_plan = refusal
         return Review(
@@ -112,6 +114,21 @@ def review(base: GitTree, target: GitTree, plan: Plan | None = None) -> Review:
             text,
             notes,
         )
+
+
+def _replayed(plan: Plan, base: GitTree, target: GitTree) -> tuple[Replay, tuple[str, ...]]:
+    """Replay a plan, without the base's formatters where they cannot be had."""
+    try:
+        return replay(plan, base, target, formatters_of(plan.formatters, base)), ()
+    except Refusal as refusal:
+        if not refusal.kind.startswith("formatter-"):
+            raise
+        return replay(plan, base, target, no_formatters()), tuple(_without(str(refusal)))
+
+
+def _without(why: str) -> Iterator[str]:
+    if why:
+        yield f"nothing was formatted, since the base's formatters cannot be had: {why}"
 
 
 def _measured(

@@ -148,9 +148,54 @@ def test_the_command_writes_a_plan_that_verifies(
     repo = ["--repo", str(history.folder)]
     assert cli.run(["infer", f"{base}..{target}", "-o", str(plan), *repo]) == 0
     out = capsys.readouterr().out
-    assert "The plan reproduces the change exactly." in out
-    assert "0 authored lines" in out
+    assert out.endswith("The plan reproduces the change exactly; 0 authored lines.\n")
+    assert "of 2 lines that moved, 2 are moved by operations" in out
     assert cli.run(["verify", str(plan), "--base", base, "--target", target, *repo]) == 0
+
+
+@pytest.mark.parametrize("option", [[], ["-o", "-"]], ids=["unasked", "by its name"])
+def test_the_plan_alone_is_printed_and_the_words_beside_it(
+    option: list[str], history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, target = history.commit(BEFORE), history.commit(AFTER)
+    repo = ["--repo", str(history.folder)]
+    assert cli.run(["infer", f"{base}..{target}", *option, *repo]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("format = 2\n")
+    assert parse_plan(shown.out.encode(), "p.toml").destinations
+    assert "The plan reproduces the change exactly; 0 authored lines." in shown.err
+
+
+def test_stdout_holds_one_thing(history: History, capsys: pytest.CaptureFixture[str]) -> None:
+    commits = f"{history.commit(BEFORE)}..{history.commit(AFTER)}"
+    repo = ["--repo", str(history.folder)]
+    assert cli.run(["infer", commits, "-o", "-", "--json", "-", *repo]) == 2
+    assert "both print to stdout" in capsys.readouterr().err
+    assert cli.run(["infer", commits, "--json", "-", *repo]) == 0
+    assert json.loads(capsys.readouterr().out)["moved_by_operations"] == 2
+
+
+def test_a_plan_in_a_log_commands_no_machine(history: History) -> None:
+    base, after = made(history, BEFORE, PLAN)
+    orders = "::error::x\n##[group]y\n"
+    after["notes.txt"] = f"first\n{orders}"
+    result = found(history, base, after)
+    assert result.replay.reproduces
+    assert not any(line.startswith(("::", "##[")) for line in result.text.splitlines())
+
+
+def test_a_formatter_that_cannot_be_had_is_done_without_and_told(
+    history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = (
+        "  - repo: https://github.com/psf/black\n    rev: 18.6b4\n    hooks:\n      - id: black\n"
+    )
+    files = {".pre-commit-config.yaml": f"repos:\n{hook}"}
+    base, target = history.commit({**BEFORE, **files}), history.commit({**AFTER, **files})
+    for command in ("infer", "review"):
+        assert cli.run([command, f"{base}..{target}", "--repo", str(history.folder)]) == 0
+        shown = capsys.readouterr()
+        assert "the base's formatters cannot be had" in (shown.err + shown.out).replace("\n", " ")
 
 
 def test_a_change_that_moves_nothing_has_no_plan(

@@ -39,7 +39,8 @@ def mended(plan: Plan, refusal: Refusal, target: GitTree, old: Mapping[str, File
     if refusal.kind in _UNREADABLE and refusal.place:
         return _leaving(plan, refusal.place.path)
     return (
-        _with_init(plan, refusal, target)
+        _leaving_caller(plan, refusal)
+        or _with_init(plan, refusal, target)
         or _without_copies(plan, refusal)
         or _without_exports(plan, refusal)
         or _without_named(plan, refusal, old)
@@ -60,14 +61,16 @@ def _keeping(plan: Plan) -> Plan | None:
 
 
 def _with_init(plan: Plan, refusal: Refusal, target: GitTree) -> Plan | None:
-    """Add the `__init__` that the target has."""
+    """Add an `__init__`: one that the target has, or else one that it lacks, which is left over."""
     if refusal.kind != "no-init":
         return None
-    for path in _named(refusal):
-        if posixpath.basename(path) == _INIT and path in target.entries():
-            made = Package(ModuleName(path, is_path=True), (), 0)
-            if made not in plan.packages:
-                return replace(plan, packages=(*plan.packages, made))
+    named = [path for path in _named(refusal) if "/" in path and " " not in path]
+    inits = [path for path in named if posixpath.basename(path) == _INIT]
+    inits += [f"{path}/{_INIT}" for path in named if not path.endswith(".py")]
+    for path in sorted(inits, key=lambda path: path not in target.entries()):
+        made = Package(ModuleName(path, is_path=True), (), 0)
+        if made not in plan.packages:
+            return replace(plan, packages=(*plan.packages, made))
     return None
 
 
@@ -75,6 +78,13 @@ def _leaving(plan: Plan, path: str) -> Plan | None:
     if path in plan.leave:
         return None
     return replace(plan, leave=tuple(sorted({*plan.leave, path})))
+
+
+def _leaving_caller(plan: Plan, refusal: Refusal) -> Plan | None:
+    """Leave a caller alone where that is what a refusal advises."""
+    if refusal.place is None or "under `leave`" not in refusal.next_step:
+        return None
+    return _leaving(plan, refusal.place.path)
 
 
 def _without_copies(plan: Plan, refusal: Refusal) -> Plan | None:

@@ -51,7 +51,7 @@ class WholeMoves:
         """One module, or one package by its folders: by dotted names where both have one root."""
         kept = self._kept(old)
         ours, theirs = (self.names.dotted(path) for path in (old, new))
-        into_init = basename(new) == _INIT and folders is None
+        into_init = folders is None and _INIT in (basename(old), basename(new))
         plain = all(part.isidentifier() for part in f"{ours}.{theirs}".split("."))
         if (
             plain

@@ -10,7 +10,8 @@ from verify.inference.draft import Draft
 from verify.inference.settings import Change, Settings
 from verify.inference.trials import Trial, Trials
 
-_MOST_TRIALS = 48  # each applies a whole plan
+_FEWEST_TRIALS, _MOST_TRIALS = 12, 48  # each applies a whole plan
+_MOST_BYTES = 12 << 20  # of files that trials make
 
 
 class Search:
@@ -18,12 +19,14 @@ class Search:
 
     def __init__(self, draft: Draft, trials: Trials) -> None:
         self.settings, self.trials = Settings(draft, trials), trials
-        self._start = trials.number
+        self._start, self._most = trials.number, _MOST_TRIALS
         self._tried: dict[str, int] = {}  # a change by its name: how far off its file then was
 
     def best(self, plan: Plan) -> Trial:
         """Improve a plan one change at a time, until none brings it nearer."""
         first = self.trials.attempt(plan)
+        made = sum(len(entry.data) for entry in first.given.values() if entry) + 1
+        self._most = max(_FEWEST_TRIALS, min(_MOST_TRIALS, _MOST_BYTES // made))
         best = self._improved(first)
         if not best.exact and first.outcome is not None:
             older = self.trials.attempt(replace(first.plan, format=FORMATS[0]))
@@ -33,7 +36,7 @@ class Search:
         return best
 
     def _spent(self) -> bool:
-        return self.trials.number - self._start >= _MOST_TRIALS
+        return self.trials.number - self._start >= self._most
 
     def _improved(self, best: Trial) -> Trial:
         improved = True

@@ -178,14 +178,16 @@ class Draft:
         if old is not None:
             own = old.defined().keys() - {m.name for m in self.moves if m.source == old.path}
         found: list[tuple[str, str, list[str]]] = []  # the source, what stands above, the symbols
+        placed: set[str] = set()
         previous = ""
         for item in new.definitions:
             names = [name for name in item.names if name in origins]
             for name in names:
                 if not found or found[-1][:2] != (origins[name], previous):
                     found.append((origins[name], previous, []))
-                if not any(name in run for *_, run in found):
+                if name not in placed:
                     found[-1][2].append(name)
+                    placed.add(name)
             if not names and set(item.names) & own:
                 previous = item.names[0]
         for source, above, symbols in found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -15,6 +16,10 @@ from transforms.syntax.parsing import parse
 from transforms.tree import GitTree
 from verify.history.ranges import differing, entries_at
 from verify.proofs.definitions import defined_names
+
+_LINE = re.compile(rb"(?m)\S.*$")
+_WORD = re.compile(rb"\w+")
+_MOST_WORDS = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +124,16 @@ def gather(base: GitTree, target: GitTree) -> Evidence:
 
 
 def _alike(one: bytes, other: bytes) -> bool:
-    """Whether half of the lines of one are in the other: else it is another thing of that name."""
-    mine, theirs = (Counter(map(bytes.strip, text.splitlines())) for text in (one, other))
-    return 2 * (mine & theirs).total() >= min(mine.total(), theirs.total())
+    """Whether half of the lines of one are in the other, or most words: else only names are equal.
+
+    A name of a module that is spelled otherwise now can stand in each line.
+    """
+    return _share(_LINE, one, other) >= 1 / 2 or _share(_WORD, one, other) >= _MOST_WORDS
+
+
+def _share(part: re.Pattern[bytes], one: bytes, other: bytes) -> float:
+    mine, theirs = (Counter(part.findall(text)) for text in (one, other))
+    return (mine & theirs).total() / max(1, min(mine.total(), theirs.total()))
 
 
 def _files(tree: GitTree, paths: list[str]) -> dict[str, File]:

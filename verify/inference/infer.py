@@ -66,11 +66,15 @@ def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
         raise best.refusal or AssertionError("neither an outcome nor a refusal")
     plan, left = _completed(best, base, target)
     text = dump_plan(plan, _comments(plan))
-    plan = parse_plan(text.encode(), "inferred plan")
-    if plan == best.plan:
+    try:
+        plan = parse_plan(text.encode(), "inferred plan")
+        if plan == best.plan:
+            done = compared(best.outcome, base, target)
+        else:
+            done = replay(plan, base, target, trials.formatters(plan.formatters), tree=trials.tree)
+    except Refusal:  # literal text that no plan may have: all of it is left over
+        plan, left, text = best.plan, tuple(sorted(best.off)), dump_plan(best.plan)
         done = compared(best.outcome, base, target)
-    else:
-        done = replay(plan, base, target, trials.formatters(plan.formatters), tree=trials.tree)
     notes = evidence.notes if plan.sources else ()  # a module that moved whole leaves no doubt
     how_much = share(evidence, best.given)
     return Inferred(plan, text, done, how_much, notes, left, trials.without)

@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from posixpath import basename, dirname
 
 from transforms.tree import GitTree
@@ -14,6 +15,7 @@ from verify.inference.modules import forwards
 
 _INIT = "__init__.py"
 _SMALL = 30  # lines
+_MOST_PAIRS = 20_000
 _FORWARDING = frozenset({"__getattr__", "__dir__", "__all__"})  # what a module that went leaves
 
 
@@ -29,10 +31,10 @@ def relocated(base: GitTree, target: GitTree, evidence: Evidence) -> dict[str, s
         for path, file in evidence.new.items()
         if path.endswith(".py") and (path not in before or path in gone)
     }
-    olds, news = ({p: _code(f) for p, f in side.items()} for side in (gone, come))
+    olds, news = ({p: _Code.of(f) for p, f in side.items()} for side in (gone, come))
     ranked = []
     for old, new in _likely(gone, come, evidence):
-        same = _in_common(olds[old], news[new])
+        same = olds[old].in_common(news[new])
         if same is not None:
             ranked.append((-same, basename(old) != basename(new), old, new))
     found: dict[str, str] = {}
@@ -58,35 +60,36 @@ def _went(file: File, now: File | None, after: Mapping[str, int]) -> bool:
     )
 
 
-def _code(file: File) -> list[bytes]:
-    """The lines of a file without its imports, which follow it; all of them, if it has no other."""
-    rows = [line.strip() for line in file.data.split(b"\n")]
-    imports = {
-        number
-        for node in ast.walk(file.tree)
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    }
-    code = [row for number, row in enumerate(rows, 1) if row and number not in imports]
-    return code or [row for row in rows if row]
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """What a file has beside its imports, which follow it: its lines and words, counted."""
 
+    lines: Counter[bytes]
+    words: Counter[bytes]
 
-def _in_common(one: list[bytes], other: list[bytes]) -> int | None:
-    """Count the lines that two files share, where they are more than half of each.
+    @classmethod
+    def of(cls, file: File) -> _Code:
+        """Read a file; of one that has nothing but imports, they count."""
+        rows = [line.strip() for line in file.data.split(b"\n")]
+        imports = {
+            number
+            for node in ast.walk(file.tree)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        }
+        code = [row for number, row in enumerate(rows, 1) if row and number not in imports]
+        code = code or [row for row in rows if row]
+        # In a small file a name of a module is soon in half of the lines.
+        words = re.findall(rb"\w+", b"\n".join(code)) if len(code) <= _SMALL else ()
+        return cls(Counter(code), Counter(words))
 
-    In small ones, in which a name of a module is soon in half of the lines, words are counted.
-    """
-    for mine, theirs in ((one, other), (_words(one), _words(other))):
-        same = (Counter(mine) & Counter(theirs)).total()
-        if len(mine) < 2 * same > len(theirs) or (not mine and not theirs):
-            return same
-        if max(len(one), len(other)) > _SMALL:
-            break
-    return None
-
-
-def _words(lines: list[bytes]) -> list[bytes]:
-    return re.findall(rb"\w+", b"\n".join(lines))
+    def in_common(self, other: _Code) -> int | None:
+        """Count the lines, or the words, that two files share, if more than half of each."""
+        for mine, theirs in ((self.lines, other.lines), (self.words, other.words)):
+            same = (mine & theirs).total()
+            if mine.total() < 2 * same > theirs.total():
+                return same
+        return None if self.lines or other.lines else 0
 
 
 def _likely(
@@ -97,9 +100,17 @@ def _likely(
     named = defaultdict(list)
     for path in come:
         named[basename(path)].append(path)
-    alike = {(old, new) for old in gone for new in named[basename(old)]}
+    many = sum(len(named[basename(old)]) for old in gone) > _MOST_PAIRS
+    alike = {
+        (old, new)
+        for old in gone
+        for new in named[basename(old)]
+        if not many or basename(dirname(old)) == basename(dirname(new))
+    }
     bare = [path for path, file in come.items() if not file.definitions]
-    plain = {(o, n) for o, file in gone.items() if not file.definitions for n in bare}
+    old_bare = [path for path, file in gone.items() if not file.definitions]
+    few = len(old_bare) * len(bare) <= _MOST_PAIRS
+    plain = {(old, new) for old in old_bare for new in bare} if few else set()
     for old, new in sorted(pairs | alike | plain):
         if old in gone and new in come and old != new:
             yield old, new

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from transforms.paths import ModuleName
+from transforms.errors import Place, Refusal
+from transforms.paths import ModuleName, safe_path
+from transforms.reading.load import MAX_PLAN_BYTES
 from transforms.reading.model import AuthoredEdit, AuthoredFile, Plan
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.result.diff import edits
+from transforms.tree.automatic import refuse_automatic
 from verify.history.ranges import Entry
 
 _CRLF = "\r\n"
@@ -18,19 +21,21 @@ def authored(
     plan: Plan, given: dict[str, Entry | None], wanted: dict[str, Entry], off: dict[str, int]
 ) -> tuple[Plan, tuple[str, ...]]:
     """Add to a plan what its result still lacks; and name the paths that no plan can give."""
+    room = MAX_PLAN_BYTES // 4  # an escaped character can take six
     files: list[AuthoredFile] = []
     changed: list[AuthoredEdit] = []
     left: list[str] = []
     for path in sorted(off):
         have, want = given.get(path), wanted.get(path)
         name = ModuleName(path, is_path=True)
-        if want is None or want.mode not in (REGULAR, EXECUTABLE):
+        if want is None or want.mode not in (REGULAR, EXECUTABLE) or not _may_be_authored(path):
             left.append(path)
             continue
         text = text_of(want.data)
-        if text is None:
+        if text is None or len(text) > room:
             left.append(path)
         elif have is None:
+            room -= len(text)
             files.append(AuthoredFile(name, text, 0, executable=want.mode == EXECUTABLE))
         elif have.mode != want.mode or not (mine := text_of(have.data)):
             left.append(path)  # an edit quotes what it replaces
@@ -42,6 +47,15 @@ def authored(
             changed += [AuthoredEdit(name, old, new, 0) for old, new in exact_edits(mine, text)]
     plan = replace(plan, files=(*plan.files, *files), edits=(*plan.edits, *changed))
     return plan, tuple(left)
+
+
+def _may_be_authored(path: str) -> bool:
+    """Whether a plan may write there: not where machines run what they find."""
+    try:
+        refuse_automatic(safe_path(path), Place(path))
+    except Refusal:
+        return False
+    return True
 
 
 def _ends(text: str) -> str:

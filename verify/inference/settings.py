@@ -184,7 +184,8 @@ class Settings:
             if source.becomes is not None:
                 init = self.evidence.new.get(f"{path[:-3]}/__init__.py")
                 offered = {n for _, n in imported(init, self.draft.names)} if init else offered
-            offered &= self.evidence.old[path].defined().keys()
+            old = self.evidence.old.get(path)
+            offered &= old.defined().keys() if old else set()
             if offered and not source.reexports:
                 yield having(reexports=tuple(sorted(offered)))
             if (checked := _for_checkers(new) & moved) and source.old is None:

@@ -184,6 +184,65 @@ def test_a_plan_in_a_log_commands_no_machine(history: History) -> None:
     assert not any(line.startswith(("::", "##[")) for line in result.text.splitlines())
 
 
+def test_what_no_plan_may_write_is_left_over_and_refuses_nothing(history: History) -> None:
+    base, after = made(history, BEFORE, PLAN)
+    after[".github/workflows/ci.yml"] = "on: push\n"
+    after["notes\\today.txt"] = "x\n"
+    result = found(history, base, after)
+    assert not result.replay.reproduces
+    assert result.left == (".github/workflows/ci.yml", "notes\\today.txt")
+    assert result.share.moved == result.share.lines == 2
+
+
+BESIDE: dict[str, tuple[Files, Files, int]] = {
+    "a caller that does not parse is left alone": (
+        {"old.py": "from shop.orders import Money\nprint Money\n"},
+        {"old.py": "from shop.orders import Money\nprint Money\n"},
+        0,
+    ),
+    "a name that the destination means otherwise": (
+        {"shop/money.py": "import decimal as d\n\ndecimal = d.Decimal\n"},
+        {
+            "shop/money.py": "import decimal as d\n\ndecimal = d.Decimal\n\n\n"
+            "class Money:\n    cent = decimal.Decimal(1)\n"
+        },
+        0,
+    ),
+    "a new function beside it": (
+        {},
+        {"till.py": AFTER["till.py"] + "\n\ndef new():\n    pass\n"},
+        4,
+    ),
+    "a data file": ({}, {"rates.csv": "1,2\n"}, 1),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "lines"), BESIDE.values(), ids=BESIDE)
+def test_what_comes_beside_a_move_refuses_nothing(
+    before: Files, after: Files, lines: int, history: History
+) -> None:
+    base = GitTree(history.folder, history.commit({**BEFORE, **before}))
+    result = found(history, base, {**AFTER, **before, **after})
+    assert result.holds, result.replay.hunks
+    assert result.plan.authored_lines == lines
+
+
+def test_a_plan_that_writes_out_what_moved_does_not_hold(history: History) -> None:
+    """What moves needs the module that it lands in by its name: the mover cannot move that."""
+    body = "".join(f"    print(b.seen({n}))\n" for n in range(9))
+    rest = "def stays():\n    return 1\n"
+    seen = "def seen(x):\n    return x\n"
+    before = {"a.py": f"import b\n\n\ndef went():\n{body}\n\n{rest}", "b.py": seen}
+    before["c.py"] = "def also():\n    return 1\n"
+    after = {"a.py": rest, "b.py": f"{seen}\n\ndef went():\n{body.replace('b.seen', 'seen')}"}
+    base = GitTree(history.folder, history.commit({**before, "d.py": rest}))
+    after |= {"c.py": "", "d.py": f"{rest}\n\n{before['c.py']}"}
+    found_plan = found(history, base, after)
+    assert found_plan.replay.reproduces
+    assert moves(found_plan.plan) == {("d", ("also",))}
+    assert found_plan.share.moved < found_plan.share.lines
+
+
 def test_a_formatter_that_cannot_be_had_is_done_without_and_told(
     history: History, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,7 +35,7 @@ from transforms.move.scans import folder_scans
 from transforms.move.soundness import check_module
 from transforms.move.state import Group, SourceState
 from transforms.reading.accepts import Accepts
-from transforms.reading.model import OF_THE_MOVER, Plan
+from transforms.reading.model import CYCLE, OF_THE_MOVER, Plan
 from transforms.relocation import refuse_applied, relocate
 from transforms.result.changes import EXECUTABLE, REGULAR, Blob, ChangeSet
 from transforms.result.outcome import (
@@ -53,16 +53,21 @@ from transforms.tree import OverlayTree, Tree
 from transforms.tree.names import Names
 
 
-def apply(plan: Plan, tree: Tree, *, formatters: Formatters | None = None) -> Outcome:
-    """Apply a plan to a tree. Raises `Refusal` with the place and the next step."""
+def apply(
+    plan: Plan, tree: Tree, *, formatters: Formatters | None = None, cycles: bool = True
+) -> Outcome:
+    """Apply a plan to a tree. Raises `Refusal` with the place and the next step.
+
+    Without `cycles` nobody looks for import cycles, which can mean to parse all that is imported.
+    """
     formatters = formatters or no_formatters()
     plan = with_exports(with_leaving(plan, tree), tree)
-    accepts = Accepts(plan)
+    accepts = Accepts(plan, cycles=cycles)
     if plan.moves:
         outcome = _apply_whole(plan, tree, formatters, accepts)
     else:
         outcome = _moved(plan, tree, formatters, accepts)
-    accepts.refuse_unneeded(OF_THE_MOVER)
+    accepts.refuse_unneeded([kind for kind in OF_THE_MOVER if cycles or kind != CYCLE])
     accepted = (Accepted(a.kind, str(a.module), a.symbol, a.reason) for a in plan.accepts)
     return replace(outcome, accepted=tuple(accepted))
 

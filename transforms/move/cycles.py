@@ -18,7 +18,7 @@ from transforms.move.state import Move
 from transforms.reading.accepts import Acceptable
 from transforms.result.changes import Blob
 from transforms.source.imports import is_type_checking
-from transforms.syntax.parsing import parse
+from transforms.syntax.parsing import once, parse
 from transforms.tree import Tree
 from transforms.tree.names import Names, resolve_import
 
@@ -40,6 +40,8 @@ def check_cycles(
     `created` maps a new module's dotted name to its source's; `parsed` holds the trees of files
     that were parsed already, by their bytes.
     """
+    if not move.accepts.cycles:
+        return
     loading = Loading(tree, after, names, parsed)
     family = {*created, *(source.after.dotted for source in move.sources)}
     found = _find_cycles(
@@ -131,18 +133,24 @@ class Loading:
                 self._parsed[data] = None  # a file that does not parse loads nothing
         module = self._parsed[data]
         package = self.names.package_of(path)
-        return {} if module is None else _imports_of(module, dotted, package, exists)
+        if module is None:
+            return {}
+        loaded = once((_loaded, data), lambda: list(_loaded(module.body)))
+        return _imports_of(loaded, dotted, package, exists)
 
 
 def _imports_of(
-    tree: ast.Module, dotted: str, package: str, exists: Callable[[str], bool]
+    loaded: Iterable[ast.Import | ast.ImportFrom],
+    dotted: str,
+    package: str,
+    exists: Callable[[str], bool],
 ) -> Edges:
     """The modules that loading `dotted` loads, each with the line that asks for it.
 
     `from p import n` asks for the module `p.n` if there is one, else for a name in `p`.
     """
     edges: Edges = {}
-    for node in _loaded(tree.body):
+    for node in loaded:
         if isinstance(node, ast.Import):
             wanted = [alias.name for alias in node.names]
         else:

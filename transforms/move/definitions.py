@@ -81,7 +81,8 @@ class Definitions:
     def same(self, document: Document, group: Group, name: str) -> bool:
         """Whether an existing destination binds `name` to what the source's `name` is.
 
-        Refuses when it binds the name to something else: moved code would read the wrong one.
+        Refuses when it binds the name to something else, which moved code would read then, unless
+        the plan accepts that.
         """
         places = document.symbols.bindings.get(name, [])
         if not places:
@@ -98,12 +99,15 @@ class Definitions:
             return True
         statement = document.symbols.statements[places[0][0]]
         whose = f"`{name}` of `{source.located.dotted}`" if theirs else f"the builtin `{name}`"
-        raise Refusal(
+        refusal = Refusal(
             "clash",
             f"Moved code uses {whose}, and `{group.located.dotted}` binds another `{name}`.",
             next_step="Rename one of the two first, in a commit of its own.",
             place=document.module.place(statement.line),
         )
+        modules = (group.located.dotted, group.located.path)
+        self._move.accepts.refuse(refusal, modules, name)
+        return True
 
     def check_agreement(self, groups: Sequence[Group], preambles: Sequence[Preamble]) -> None:
         """Refuse if code of two sources means different things by a name of their destination."""

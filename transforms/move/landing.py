@@ -32,7 +32,8 @@ def refuse_blocked(group: Group, move: Move, tree: Tree) -> None:
     while parent:
         module = f"{parent}.py"
         blocker = parent if parent in entries else module
-        if parent in entries or (module in entries and not _becomes_package(module, move)):
+        hides = module in entries and f"{parent}/__init__.py" not in entries  # else it is hidden
+        if parent in entries or (hides and not _becomes_package(module, move)):
             raise Refusal(
                 "clash",
                 f"`{group.located.path}` cannot be created: `{blocker}` has its folder's name.",

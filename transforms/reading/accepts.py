@@ -26,10 +26,14 @@ class Acceptable(Refusal):
 
 
 class Accepts:
-    """The `[[accept]]` tables of a plan, and which of them something needed."""
+    """The `[[accept]]` tables of a plan, and which of them something needed.
 
-    def __init__(self, plan: Plan) -> None:
+    `cycles`: whether anybody looks for import cycles.
+    """
+
+    def __init__(self, plan: Plan, *, cycles: bool = True) -> None:
         self.plan = plan
+        self.cycles = cycles
         self.used: list[Accept] = []
 
     def refuse(self, refusal: Refusal, modules: Sequence[str], symbol: str = "") -> None:

@@ -15,7 +15,8 @@ from transforms.paths import ModuleName
 from transforms.result.diff import edits
 
 FORMATS = (1, 2)  # those that are read; the first keeps its bytes for ever
-OF_THE_MOVER = ("cycle", "clash")  # kinds of [[accept]] that the mover asks for
+CYCLE = "cycle"
+OF_THE_MOVER = (CYCLE, "clash")  # kinds of [[accept]] that the mover asks for
 OF_THE_VERDICT = ("breaks", "open")  # those that the verdict of `repot apply` asks for
 
 

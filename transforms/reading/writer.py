@@ -15,6 +15,8 @@ from transforms.reading.model import (
 )
 
 _CLOSING = re.compile(r'"""|"\Z')  # quotes that would end a multi-line string
+# What the log of a CI machine would obey, were a plan printed into it.
+_OBEYED = re.compile(r"#(?=#\w*\[)|^\s*:(?=:)", re.MULTILINE)
 _ESCAPES = {
     "\\": "\\\\",
     '"': '\\"',
@@ -171,7 +173,8 @@ def quote(value: str) -> str:
 def block(value: str) -> str:
     """Text as it reads: a multi-line string, a literal one where TOML allows it.
 
-    What no reader would see (control characters, invisible formatting, a lone CR) is escaped.
+    What no reader would see (control characters, invisible formatting, a lone CR) is escaped, and
+    so is what the log of a machine would obey.
     """
     if "\n" not in value:
         return quote(value)
@@ -179,10 +182,12 @@ def block(value: str) -> str:
         "'''" not in value
         and not value.endswith("'")
         and all(char in "\n\t" or char.isprintable() for char in value)
+        and not _OBEYED.search(value)
     ):
         return f"'''\n{value}'''"
     lines = (_escaped(line, quotes=False) for line in value.split("\n"))
     text = _CLOSING.sub(lambda quotes: quotes[0][:-1] + '\\"', "\n".join(lines))
+    text = _OBEYED.sub(lambda sign: sign[0][:-1] + _unicode(sign[0][-1]), text)
     return f'"""\n{text}"""'
 
 

@@ -28,6 +28,8 @@ def refuse_new_cycles(
     accepts: Accepts,
 ) -> None:
     """Refuse a move after which a package loads, while it is loaded, what needs it."""
+    if not accepts.cycles:
+        return
     homes = {new.rpartition(".")[0] for new in targets.renames.values()} - {""}
     inits = {home: path for home in homes if (path := _init_of(home, tree, after, names))}
     if not inits:

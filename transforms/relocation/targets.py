@@ -379,6 +379,8 @@ def _check_beside(new: str, after: Set[str], holds: Set[str], place: Place) -> N
     parent = new.rpartition("/")[0]
     while parent:
         blocker = next((path for path in (parent, f"{parent}.py") if path in after), None)
+        if blocker == f"{parent}.py" and f"{parent}/{_INIT}" in after:
+            blocker = None  # the package is found first: it hides the module
         if blocker is not None:
             raise _clash(f"`{new}` cannot be made: `{blocker}` has its folder's name", place)
         parent = parent.rpartition("/")[0]

@@ -92,7 +92,7 @@ def _look(base: GitTree, target: GitTree, *, planning: bool) -> Look:
     symbols, lines = sum(len(flow.symbols) for flow in flows), sum(flow.lines for flow in flows)
     plan = ""
     if planning and lines >= SMALLEST_MOVE:
-        plan = _plan(base, target, certificate)
+        plan = _plan(base, target)
     to_read: tuple[Spot, ...] = ()
     if certificate.moved or certificate.relocated:
         others = _other_files(base, target, certificate.other_files)
@@ -100,10 +100,10 @@ def _look(base: GitTree, target: GitTree, *, planning: bool) -> Look:
     return Look(certificate, symbols, lines, to_read, plan)
 
 
-def _plan(base: GitTree, target: GitTree, certificate: Certificate) -> str:
+def _plan(base: GitTree, target: GitTree) -> str:
     """Give the text of a plan that reproduces the change exactly, if there is one."""
     try:
-        found = infer(base, target, certificate=lambda: certificate)
+        found = infer(base, target)
     except Refusal:
         return ""
     return found.text if found.replay.reproduces else ""

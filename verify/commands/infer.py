@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +14,13 @@ from verify.commands.options import (
     Commits,
     Repo,
     Staged,
+    UsageError,
     conclude,
     reporting,
     require_one,
 )
-from verify.report.console import Output
+from verify.report import console
+from verify.report.console import STDOUT, Output
 from verify.report.progress import Working
 from verify.report.report import Report
 
@@ -25,18 +29,21 @@ HELP = f"""Find the plan behind BASE..TARGET.
 Which names moved is read from the two commits; what a plan can say is tried against the target, and
 what no operation explains becomes authored text, counted. The plan that is found is replayed.
 
+Without -o the plan is printed, and what there is to say of it goes to stderr.
+
 {RANGES}
 
 \b
 Examples:
-  repot infer -o split.toml                  of what is not committed yet
+  repot infer > split.toml                   of what is not committed yet
+  repot infer main..HEAD > split.toml
   repot infer main..HEAD -o split.toml
   repot infer e1955bf57ab3..7e7e3820c26b --repo ../sglang.git
 
 \b
 Exit codes:
-  0  the plan reproduces the change exactly
-  1  it does not: what is left over is listed
+  0  the plan reproduces the change exactly, and moves what moved
+  1  it does not: what is left over, or only written out, is listed
   2  no plan was found: nothing moved, or a refusal
   3  a fault of Repot
 """
@@ -49,8 +56,8 @@ def infer(
     *,
     staged: Staged = False,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="PLAN", help="Write the plan to this file."),
+        str | None,
+        typer.Option("--output", "-o", metavar="PLAN", help="Write the plan there; - is stdout."),
     ] = None,
     title: Annotated[str, typer.Option("--title", help="The plan's title.")] = "",
     repo: Repo = Path(),
@@ -58,6 +65,12 @@ def infer(
 ) -> None:
     """Read the command line, then infer."""
     require_one(commits, staged=staged, context=context)
+    if output == STDOUT and shown.stdout is not None:
+        message = f"--output and --{shown.stdout} both print to stdout: give one of them a file."
+        raise UsageError(message, context)
+    if output is None and shown.stdout is None:
+        output = STDOUT
+    shown = replace(shown, aside=output == STDOUT)
     conclude(
         "infer",
         shown,
@@ -68,7 +81,7 @@ def infer(
 def _run(
     commits: str | None,
     repo: Path,
-    output: Path | None,
+    output: str | None,
     title: str,
     telling: Working,
     *,
@@ -84,7 +97,10 @@ def _run(
     with opened(repo, commits, staged=staged, say=telling.files) as change:
         telling.step("finding the plan", 2, 2)
         found = find(change.base, change.target, title)
-        if output is not None:
-            write_plan(found.text, output)
+        telling.end()
+        if output == STDOUT:
+            console.print_exactly(found.text, sys.stdout)
+        elif output is not None:
+            write_plan(found.text, Path(output))
         report = inferred(change.base.commit, change.target_name, found, output)
         return ranged(report, change)

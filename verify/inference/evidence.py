@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from transforms.errors import Refusal
+from transforms.move.copies import is_copyable
 from transforms.source.module import first_line
 from transforms.syntax.parsing import parse
 from transforms.tree import GitTree
 from verify.history.ranges import differing, entries_at
 from verify.proofs.definitions import defined_names
+
+_LINE = re.compile(rb"(?m)\S.*$")
+_WORD = re.compile(rb"\w+")
+_MOST_WORDS = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,12 @@ class Definition:
     first: int
     last: int
     is_helper: bool  # an assignment or a guard, not a function or a class
+    may_be_copied: bool  # two of them would not be two of one object
+
+    @property
+    def lines(self) -> int:
+        """Count its lines."""
+        return self.last - self.first + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +54,25 @@ class File:
             for name in item.names:
                 found.setdefault(name, item)
         return found
+
+    def names_at(self, line: int) -> Iterator[str]:
+        """Give what the top-level statement at a line binds, imports included."""
+        for node in self.tree.body:
+            if first_line(node) <= line <= (node.end_lineno or node.lineno):
+                yield from defined_names(node)
+                for part in ast.walk(node):
+                    if isinstance(part, (ast.Import, ast.ImportFrom)):
+                        yield from (a.asname or a.name.partition(".")[0] for a in part.names)
+
+    def mentions(self, item: Definition) -> set[str]:
+        """Give the names that a definition reads."""
+        return {
+            node.id
+            for statement in self.tree.body
+            if first_line(statement) == item.first
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name)
+        }
 
     def text(self, item: Definition) -> bytes:
         """Give the bytes of a definition's lines."""
@@ -83,21 +115,41 @@ def gather(base: GitTree, target: GitTree) -> Evidence:
     for path, file in sorted(new.items()):
         had = old[path].defined() if path in old else {}
         for name, item in file.defined().items():
-            if name not in had and lost[name]:
-                source = _origin(name, lost[name], file, item, old, notes)
+            text = file.text(item)
+            left = [p for p in lost[name] if _alike(old[p].text(old[p].defined()[name]), text)]
+            if name not in had and left:
+                source = _origin(name, left, file, item, old, notes)
                 moved.append(Moved(source, path, item.first, name, item.is_helper))
     return Evidence(old, new, _once(moved, old, new, notes), tuple(notes))
+
+
+def _alike(one: bytes, other: bytes) -> bool:
+    """Whether half of the lines of one are in the other, or most words: else only names are equal.
+
+    A name of a module that is spelled otherwise now can stand in each line.
+    """
+    return _share(_LINE, one, other) >= 1 / 2 or _share(_WORD, one, other) >= _MOST_WORDS
+
+
+def _share(part: re.Pattern[bytes], one: bytes, other: bytes) -> float:
+    mine, theirs = (Counter(part.findall(text)) for text in (one, other))
+    return (mine & theirs).total() / max(1, min(mine.total(), theirs.total()))
 
 
 def _files(tree: GitTree, paths: list[str]) -> dict[str, File]:
     found = {}
     for path, entry in entries_at(tree, paths).items():
-        try:
-            module = parse(entry.data, path)
-        except Refusal:
-            continue  # what cannot be read cannot be explained: it is authored, or left over
-        found[path] = File(path, entry.data, module, tuple(_definitions(module)))
+        with suppress(
+            Refusal
+        ):  # what cannot be read is not explained: it is authored, or left over
+            found[path] = read_file(path, entry.data)
     return found
+
+
+def read_file(path: str, data: bytes) -> File:
+    """Read a file of Python. Raises `Refusal` where it does not parse."""
+    module = parse(data, path)
+    return File(path, data, module, tuple(_definitions(module)))
 
 
 def _definitions(module: ast.Module) -> Iterable[Definition]:
@@ -106,7 +158,9 @@ def _definitions(module: ast.Module) -> Iterable[Definition]:
         if names:
             whole = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
             last = node.end_lineno or node.lineno
-            yield Definition(names, first_line(node), last, not isinstance(node, whole))
+            is_helper = not isinstance(node, whole)
+            copyable = is_helper and is_copyable(node)
+            yield Definition(names, first_line(node), last, is_helper, copyable)
 
 
 def _origin(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from pathlib import Path
 
 from transforms.errors import Place, Refusal
@@ -15,14 +13,12 @@ from transforms.tree import GitTree
 from verify.history.ranges import differing, entries_at
 from verify.inference.draft import Draft
 from verify.inference.evidence import Evidence, gather
-from verify.inference.modules import WholeMoves
+from verify.inference.relocated import relocated
 from verify.inference.remainder import authored, named_paths, why_unsayable
-from verify.inference.remembered import RememberedTree
-from verify.inference.search import Search, Trial
-from verify.kernel.verdict import Certificate
-from verify.proofs.certify import certify_commits
-from verify.proofs.prove import formatters_of
-from verify.proofs.replay import Replay, replay
+from verify.inference.search import Search
+from verify.inference.share import Share, share
+from verify.inference.trials import Trial, Trials
+from verify.proofs.replay import Replay, compared, replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,74 +26,59 @@ class Inferred:
     """A plan with its text, what it gives, and what a reader should know of how it was chosen.
 
     `left` are paths that no plan can give: deleted beside the move, binary, links, changed modes.
+    `notes` are of what was ambiguous, `without` of formatters that could not be had.
     """
 
     plan: Plan
     text: str
     replay: Replay
-    certificate: Certificate
+    share: Share
     notes: tuple[str, ...]
     left: tuple[str, ...]
+    without: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the plan gives the change exactly, and moves what moved."""
+        return self.replay.reproduces and self.share.enough
 
 
-def infer(
-    base: GitTree,
-    target: GitTree,
-    title: str = "",
-    certificate: Callable[[], Certificate] | None = None,
-) -> Inferred:
-    """Find the plan. Raises `Refusal` where nothing moved.
-
-    `certificate` gives the change's certificate where somebody else makes one.
-    """
-    certify = certificate or partial(certify_commits, base, target)
+def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
+    """Find the plan. Raises `Refusal` where nothing moved."""
     with parsed_once():
-        return _infer(base, target, title, certify)
+        return _infer(base, target, title)
 
 
-def _infer(
-    base: GitTree, target: GitTree, title: str, certify: Callable[[], Certificate]
-) -> Inferred:
+def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
     evidence = gather(base, target)
-    if not evidence.moved and not _went(base, target):
-        raise _nothing_moved()
-    certificate = certify()
-    if not evidence.moved and not certificate.relocated:
-        raise _nothing_moved()
-    formatters = cache(partial(formatters_of, base=base))  # the repository's are looked up once
-    tree = RememberedTree(base)
-    best = _best(
-        base,
-        target,
-        title,
-        evidence,
-        certificate,
-        partial(Search, formatters=formatters, tree=tree),
-    )
-    if best.refusal is not None:
-        raise best.refusal
+    whole = relocated(base, target, evidence)
+    trials = Trials(base, target, evidence.old)
+    best = _best(base, target, title, evidence, whole, trials)
+    if best is None:
+        raise Refusal(
+            "nothing-moved",
+            "No top-level name left one Python file for another in this range.",
+            next_step="Look at it with `repot certify`, or choose another range.",
+        )
+    if best.outcome is not None:
+        best = trials.attempt(best.plan, cycles=True)
+    if best.outcome is None:
+        raise best.refusal or AssertionError("neither an outcome nor a refusal")
     plan, left = _completed(best, base, target)
     _require_sayable(plan)
     text = dump_plan(plan, _comments(plan))
-    plan = parse_plan(text.encode(), "inferred plan")
-    done = replay(plan, base, target, formatters(plan.formatters), tree)
+    try:
+        plan = parse_plan(text.encode(), "inferred plan")
+        if plan == best.plan:
+            done = compared(best.outcome, base, target)
+        else:
+            done = replay(plan, base, target, trials.formatters(plan.formatters), tree=trials.tree)
+    except Refusal:  # literal text that no plan may have: all of it is left over
+        plan, left, text = best.plan, tuple(sorted(best.off)), dump_plan(best.plan)
+        done = compared(best.outcome, base, target)
     notes = evidence.notes if plan.sources else ()  # a module that moved whole leaves no doubt
-    return Inferred(plan, text, done, certificate, notes, left)
-
-
-def _went(base: GitTree, target: GitTree) -> bool:
-    """Whether Python files left and others came, so that modules may have moved whole."""
-    paths = [path for path in differing(base, target) if path.endswith(".py")]
-    left = any(path not in target.entries() for path in paths)
-    return left and any(path not in base.entries() for path in paths)
-
-
-def _nothing_moved() -> Refusal:
-    return Refusal(
-        "nothing-moved",
-        "No top-level name left one Python file for another in this range.",
-        next_step="Look at it with `repot certify`, or choose another range.",
-    )
+    how_much = share(evidence, best.given)
+    return Inferred(plan, text, done, how_much, notes, left, trials.without)
 
 
 def _best(
@@ -105,27 +86,40 @@ def _best(
     target: GitTree,
     title: str,
     evidence: Evidence,
-    certificate: Certificate,
-    search: Callable[[Draft, Evidence], Search],
-) -> Trial:
-    """Move modules whole where they went whole, and else symbol by symbol: what comes nearer."""
+    whole: dict[str, str],
+    trials: Trials,
+) -> Trial | None:
+    """Move modules whole where they went whole, and else symbol by symbol: what comes nearer.
+
+    None where nothing moved but stubs, which go with their modules.
+    """
     found: Trial | None = None
-    if certificate.relocated:
-        gone, come = (_and_stubs(paths) for paths in zip(*certificate.relocated, strict=True))
-        rest = tuple(m for m in evidence.moved if not {m.source} & gone | {m.destination} & come)
-        beside = replace(evidence, moved=rest)
-        draft = Draft(base, target, beside, certificate)
-        whole = draft.with_modules(draft.plan(title), WholeMoves(base, target, certificate))
-        found = search(draft, beside).best(whole)
-        if found.exact or not evidence.moved:
+    whole = {old: new for old, new in whole.items() if not _opened(old, new, evidence)}
+    if whole:
+        pairs = {**whole, **{f"{old}i": f"{new}i" for old, new in whole.items()}}
+        beside = tuple(m for m in evidence.moved if pairs.get(m.source) != m.destination)
+        draft = Draft(base, target, replace(evidence, moved=beside), whole)
+        found = Search(draft, trials).best(draft.plan(title))
+        if found.outcome is not None and _is_near(found, evidence):
             return found
-    draft = Draft(base, target, evidence, certificate)
-    symbols = search(draft, evidence).best(draft.plan(title))
+    draft = Draft(base, target, evidence)
+    if not draft.moves:
+        return found
+    symbols = Search(draft, trials).best(draft.plan(title))
     return symbols if found is None or symbols.cost < found.cost else found
 
 
-def _and_stubs(paths: Iterable[str]) -> set[str]:
-    return {found for path in paths for found in (path, f"{path}i")}
+def _opened(old: str, new: str, evidence: Evidence) -> bool:
+    """Whether a module turned into a package of its name, and `new` has only what is left of it."""
+    inside = f"{old[:-3]}/"
+    goals = {m.destination for m in evidence.moved if m.source == old} - {new}
+    return new.startswith(inside) and any(path.startswith(inside) for path in goals)
+
+
+def _is_near(found: Trial, evidence: Evidence) -> bool:
+    """Whether a plan gives nearly all: another one would hardly come nearer."""
+    moved = share(evidence, found.given)
+    return found.exact or (moved.enough and 10 * sum(found.off.values()) <= moved.lines)
 
 
 def _require_sayable(plan: Plan) -> None:

@@ -1,7 +1,7 @@
 """Which modules and packages went elsewhere whole, as the tables of a plan.
 
-The certificate says which file of the target is which of the base; renames that git records take no
-part. A folder of which every file went alike is one table, and so are modules by a pattern.
+Renames that git records take no part. A folder of which every file went alike is one table, and so
+are modules by a pattern.
 """
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ from collections.abc import Iterator, Mapping
 from posixpath import basename, dirname
 
 from transforms.paths import ModuleName
-from transforms.reading.model import Package, Relocation
+from transforms.reading.model import Relocation
 from transforms.tree import GitTree
 from transforms.tree.names import Names
-from verify.kernel.verdict import Certificate
 
 _INIT = "__init__.py"
 _FEWEST = 3  # modules that make a pattern
-_WARNS = re.compile(rb"^def __getattr__\(", re.MULTILINE)
+# What a plan of ours leaves at an old path begins so.
+_MOVED_TO = re.compile(rb'"""Moved to `[\w.]+`\."""')
+_WARNS = re.compile(rb"^ *def __getattr__\(", re.MULTILINE)
 
 
 class WholeMoves:
     """The moves of whole modules between two trees, and the packages that came for them."""
 
-    def __init__(self, base: GitTree, target: GitTree, certificate: Certificate) -> None:
+    def __init__(self, base: GitTree, target: GitTree, pairs: Mapping[str, str]) -> None:
         self.base, self.target = base, target
         self.before, self.after = base.entries(), target.entries()
         self.names = Names(base)
-        self.pairs = dict(certificate.relocated)
+        self.pairs = dict(pairs)
 
     def tables(self) -> tuple[Relocation, ...]:
         """Give the tables: packages first, then patterns, then single modules."""
@@ -44,39 +45,34 @@ class WholeMoves:
         found += [self._named(old, new) for old, new in sorted(left.items())]
         return tuple(found)
 
-    def packages(self) -> Iterator[Package]:
-        """Give the empty `__init__` of each folder that came with them."""
-        taken = set(self.pairs.values())
-        folders = {folder for path in taken for folder in _above(path)}
-        for folder in sorted(folders):
-            path = f"{folder}/{_INIT}"
-            if path in self.after and path not in self.before and path not in taken:
-                if not self.target.read(path).strip():
-                    yield Package(self._name(path), (), 0)
-
     # --- tables ---
 
     def _named(self, old: str, new: str, folders: tuple[str, str] | None = None) -> Relocation:
         """One module, or one package by its folders: by dotted names where both have one root."""
         kept = self._kept(old)
         ours, theirs = (self.names.dotted(path) for path in (old, new))
-        into_init = basename(new) == _INIT and folders is None
+        into_init = folders is None and _INIT in (basename(old), basename(new))
         plain = all(part.isidentifier() for part in f"{ours}.{theirs}".split("."))
-        if plain and not into_init and _root(old, ours) == _root(new, theirs) is not None:
+        if (
+            plain
+            and ours != theirs
+            and not into_init
+            and _root(old, ours) == _root(new, theirs) is not None
+        ):
             ends = ModuleName(ours, is_path=False), ModuleName(theirs, is_path=False)
             return Relocation(*ends, 0, kept)
         return _by_path(*(folders or (old, new)), kept)
 
-    def _name(self, path: str) -> ModuleName:
-        dotted = self.names.dotted(path)
-        plain = all(part.isidentifier() for part in dotted.split("."))
-        return ModuleName(dotted if plain else path, is_path=not plain)
-
     def _kept(self, old: str) -> str | None:
         """What stays at an old path: a module that warns, or one that hands the names on."""
-        if old not in self.after:
+        place = old if old in self.after else f"{old[:-3]}/{_INIT}"
+        taken = place in self.pairs.values() or (place != old and place in self.before)
+        if taken or place not in self.after or (place != old and not self._forwards(place)):
             return None
-        return "warn" if _WARNS.search(self.target.read(old)) else "reexport"
+        return "warn" if _WARNS.search(self.target.read(place)) else "reexport"
+
+    def _forwards(self, path: str) -> bool:
+        return path in self.after and forwards(self.target.read(path))
 
     # --- folders and patterns ---
 
@@ -106,7 +102,8 @@ class WholeMoves:
                     return False
             elif path in self.after or goal not in self.after:
                 return False
-        return f"{old}/{_INIT}" in self.pairs and not self.after.keys() & set(inside)
+        left = self.after.keys() & set(inside)
+        return f"{old}/{_INIT}" in self.pairs and all(map(self._forwards, left))
 
     def _patterns(self, left: Mapping[str, str]) -> Iterator[tuple[str, str, set[str]]]:
         """Modules of one folder whose names begin alike, and that went to one folder alike."""
@@ -124,6 +121,11 @@ class WholeMoves:
                     yield f"{source}/{head}*.py", f"{goal}/{short}*.py", own
 
 
+def forwards(data: bytes) -> bool:
+    """Whether a file is what a plan with `old` leaves at an old path."""
+    return _MOVED_TO.match(data) is not None
+
+
 def _by_path(old: str, new: str, kept: str | None = None) -> Relocation:
     return Relocation(ModuleName(old, is_path=True), ModuleName(new, is_path=True), 0, kept)
 
@@ -133,11 +135,6 @@ def _root(path: str, dotted: str) -> str | None:
     stem = path.removesuffix(".py").removesuffix("/__init__")
     place = dotted.replace(".", "/")
     return stem.removesuffix(place) if stem == place or stem.endswith(f"/{place}") else None
-
-
-def _above(path: str) -> Iterator[str]:
-    while path := dirname(path):
-        yield path
 
 
 def _begins(path: str, head: str) -> bool:

@@ -18,5 +18,12 @@ def defined_names(*statements: ast.stmt) -> Iterator[str]:
             for target in targets:
                 yield from (t.id for t in ast.walk(target) if isinstance(t, ast.Name))
         elif isinstance(node, (ast.If, ast.Try)):
-            inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
-            waiting += reversed(inner)
+            waiting += reversed(list(_inside(node)))
+
+
+def _inside(node: ast.If | ast.Try) -> Iterator[ast.stmt]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        elif isinstance(child, ast.ExceptHandler):
+            yield from child.body

@@ -56,13 +56,18 @@ def replay(
     base: GitTree,
     target: GitTree,
     formatters: Formatters,
-    files: Tree | None = None,
+    *,
+    tree: Tree | None = None,
 ) -> Replay:
     """Apply the plan to the base in memory and compare. Nothing is checked out or written.
 
-    `files` is the base as somebody holds it who has searched it already.
+    `tree` is the base once more, for those who have read it already.
     """
-    outcome = engine.apply(plan, base if files is None else files, formatters=formatters)
+    return compared(engine.apply(plan, tree or base, formatters=formatters), base, target)
+
+
+def compared(outcome: Outcome, base: GitTree, target: GitTree) -> Replay:
+    """Compare what a plan gave, applied to the base, with the target."""
     given = {path: Entry.of(blob) for path, blob in outcome.changes.after().items()}
     changed = differing(base, target)
     paths = sorted({*changed, *given})

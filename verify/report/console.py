@@ -45,13 +45,15 @@ class Output:
 
     `files` has the file of each form (`json`, `markdown`, ...) that was asked for: a path, or `-`
     for stdout, in place of the text; one of them at most. `verbose` adds seconds by phase,
-    `traceback` adds Python's own traceback to a fault. `render` makes each form but JSON; it is
+    `traceback` adds Python's own traceback to a fault. `aside`: stdout holds the command's own
+    result, and the words go to stderr. `render` makes each form but JSON; it is
     given, since a bundle, which shows reports too, does not carry those forms.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
     verbose: bool = False
     traceback: bool = False
+    aside: bool = False
     render: Callable[[str, Report], str] = _only_json
 
     @property
@@ -71,7 +73,7 @@ class Output:
         if self.stdout is None:
             judged = report.verdict in {reports.Verdict.HOLDS, reports.Verdict.DIFFERS}
             lines = reports.to_lines(report, timings=self.verbose)
-            print_lines(lines, sys.stdout if judged else sys.stderr)
+            print_lines(lines, sys.stdout if judged and not self.aside else sys.stderr)
         self.write(report)
 
     def show_traceback(self, error: BaseException) -> None:
@@ -157,6 +159,14 @@ def print_text(text: str, stream: TextIO) -> None:
         encoding = stream.encoding or "utf-8"
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
+
+
+def print_exactly(text: str, stream: TextIO) -> None:
+    """Print text that another program will read: its bytes in UTF-8, whatever the stream speaks."""
+    with _quiet_if_closed(stream):
+        stream.flush()
+        stream.buffer.write(text.encode("utf-8"))
+        stream.buffer.flush()
 
 
 def print_diff(diff: bytes, stream: TextIO) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from transforms.errors import Place
 from verify.inference.infer import Inferred
+from verify.report.console import STDOUT
 from verify.report.report import Finding, Report, Row, Section, Verdict, counted
 from verify.reports.apply import relocated_data
 from verify.reports.authored import (
@@ -16,8 +15,8 @@ from verify.reports.authored import (
 )
 
 
-def inferred(base: str, target: str, found: Inferred, output: Path | None) -> Report:
-    """Report an inference."""
+def inferred(base: str, target: str, found: Inferred, output: str | None) -> Report:
+    """Report an inference; `output` is where the plan went, if it was written."""
     outcome = found.replay.outcome
     sections = (
         _moved(found),
@@ -26,29 +25,44 @@ def inferred(base: str, target: str, found: Inferred, output: Path | None) -> Re
         _notes(found),
         _left(found),
     )
-    written = f"Written: {output}." if output else "Nothing was written: -o FILE writes the plan."
-    verdict = "The plan reproduces the change exactly."
-    if not found.replay.reproduces:
-        verdict = f"The plan leaves {counted(len(found.replay.hunks), 'hunk')} unexplained."
     return Report(
         command="infer",
-        verdict=Verdict.HOLDS if found.replay.reproduces else Verdict.DIFFERS,
+        verdict=Verdict.HOLDS if found.holds else Verdict.DIFFERS,
         headline=f"{base} .. {target}",
         sections=tuple(section for section in sections if section.findings),
         summary=(
-            f"{counted(len(outcome.changes), 'file')} from the plan; {authored_words(outcome)}.",
-            verdict,
-            written,
+            f"{counted(len(outcome.changes), 'file')} from the plan; of "
+            f"{counted(found.share.lines, 'line')} that moved, {found.share.moved:,} are moved by "
+            "operations.",
+            _where(output),
+            f"{_verdict(found)}; {authored_words(outcome)}.",
         ),
         data={
             "plan": found.text,
             "reproduces": found.replay.reproduces,
+            "moved_lines": found.share.lines,
+            "moved_by_operations": found.share.moved,
             "relocated": relocated_data(outcome),
             "notes": list(found.notes),
+            "without_formatters": found.without,
             "left": list(found.left),
             **authored_data(outcome),
         },
     )
+
+
+def _verdict(found: Inferred) -> str:
+    if not found.replay.reproduces:
+        return f"The plan leaves {counted(len(found.replay.hunks), 'hunk')} unexplained"
+    if not found.share.enough:
+        return "The plan reproduces the change exactly, but writes out what moved"
+    return "The plan reproduces the change exactly"
+
+
+def _where(output: str | None) -> str:
+    if output is None:
+        return "The plan is in the report: -o FILE writes it."
+    return "The plan is on stdout." if output == STDOUT else f"Written: {output}."
 
 
 def _moved(found: Inferred) -> Section:
@@ -71,9 +85,11 @@ def _moved(found: Inferred) -> Section:
 
 
 def _notes(found: Inferred) -> Section:
-    return Section(
-        "Not certain", tuple(Finding("ambiguous", Place(""), note) for note in found.notes)
-    )
+    notes = [Finding("ambiguous", Place(""), note) for note in found.notes]
+    if found.without:
+        why = f"nothing was formatted, since the base's formatters cannot be had: {found.without}"
+        notes.append(Finding("ambiguous", Place(""), why))
+    return Section("Not certain", tuple(notes))
 
 
 def _left(found: Inferred) -> Section:

@@ -166,6 +166,8 @@ def _figures(done: Review) -> Iterator[str]:
     yield f"Base {done.base}, target {done.target}."
     yield totals(done.certificate)
     yield from scope_words(done.certificate)
+    if done.without:
+        yield f"Nothing was formatted, since the base's formatters cannot be had: {done.without}"
     if isinstance(done.ancestry, Refusal):
         yield f"Ancestry: not measured. {done.ancestry.cause}"
     else:

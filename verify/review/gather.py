@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from transforms.errors import Refusal
+from transforms.formatters import no_formatters
 from transforms.reading.load import dump_plan, parse_plan
 from transforms.reading.model import Plan
 from transforms.syntax.parsing import parsed_once
@@ -83,6 +84,7 @@ class Review:
     source: Source = Source.INFERRED
     claim: Claim | None = None
     size: Size = _NO_SIZE
+    without: str = ""  # why nothing was formatted, where the base's formatters cannot be had
 
     @property
     def false_claim(self) -> str:
@@ -142,14 +144,14 @@ def review(
         found = _given(plan) if plan is not None else _named(claim, base)
         done, no_plan = None, None
         notes: tuple[str, ...] = ()
+        without = ""
         say("finding the plan" if plan is None else "replaying the plan", 2, 5)
         try:
             if found is not None:
-                kind = formatters_of(found.plan.formatters, base)
-                done = replay(found.plan, base, target, kind)
+                done, without = _replayed(found.plan, base, target)
             else:
-                inferred = infer(base, target, certificate=certificate.result)
-                done, notes = inferred.replay, inferred.notes
+                inferred = infer(base, target)
+                done, notes, without = inferred.replay, inferred.notes, inferred.without
                 found = _Chosen(inferred.plan, inferred.text, Source.INFERRED)
         except Refusal as refusal:
             no_plan = refusal
@@ -170,6 +172,7 @@ def review(
             found.source if found is not None else Source.INFERRED,
             claim,
             size_of(base, target),
+            without,
         )
 
 
@@ -208,6 +211,16 @@ def _named(claim: Claim | None, base: GitTree) -> _Chosen | None:
         return None
     data = base.read(claim.path)
     return _Chosen(parse_plan(data, claim.path), data.decode("utf-8", "replace"), Source.NAMED)
+
+
+def _replayed(plan: Plan, base: GitTree, target: GitTree) -> tuple[Replay, str]:
+    """Replay a plan: without the base's formatters where they cannot be had, which is told."""
+    try:
+        return replay(plan, base, target, formatters_of(plan.formatters, base)), ""
+    except Refusal as refusal:
+        if not refusal.kind.startswith("formatter-"):
+            raise
+        return replay(plan, base, target, no_formatters()), str(refusal)
 
 
 def _measured(

@@ -148,9 +148,113 @@ def test_the_command_writes_a_plan_that_verifies(
     repo = ["--repo", str(history.folder)]
     assert cli.run(["infer", f"{base}..{target}", "-o", str(plan), *repo]) == 0
     out = capsys.readouterr().out
-    assert "The plan reproduces the change exactly." in out
-    assert "0 authored lines" in out
+    assert out.endswith("The plan reproduces the change exactly; 0 authored lines.\n")
+    assert "of 2 lines that moved, 2 are moved by operations" in out
     assert cli.run(["verify", str(plan), "--base", base, "--target", target, *repo]) == 0
+
+
+@pytest.mark.parametrize("option", [[], ["-o", "-"]], ids=["unasked", "by its name"])
+def test_the_plan_alone_is_printed_and_the_words_beside_it(
+    option: list[str], history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, target = history.commit(BEFORE), history.commit(AFTER)
+    repo = ["--repo", str(history.folder)]
+    assert cli.run(["infer", f"{base}..{target}", *option, *repo]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("format = 2\n")
+    assert parse_plan(shown.out.encode(), "p.toml").destinations
+    assert "The plan reproduces the change exactly; 0 authored lines." in shown.err
+
+
+def test_stdout_holds_one_thing(history: History, capsys: pytest.CaptureFixture[str]) -> None:
+    commits = f"{history.commit(BEFORE)}..{history.commit(AFTER)}"
+    repo = ["--repo", str(history.folder)]
+    assert cli.run(["infer", commits, "-o", "-", "--json", "-", *repo]) == 2
+    assert "both print to stdout" in capsys.readouterr().err
+    assert cli.run(["infer", commits, "--json", "-", *repo]) == 0
+    assert json.loads(capsys.readouterr().out)["moved_by_operations"] == 2
+
+
+def test_a_plan_in_a_log_commands_no_machine(history: History) -> None:
+    base, after = made(history, BEFORE, PLAN)
+    orders = "::error::x\n##[group]y\n"
+    after["notes.txt"] = f"first\n{orders}"
+    result = found(history, base, after)
+    assert result.replay.reproduces
+    assert not any(line.startswith(("::", "##[")) for line in result.text.splitlines())
+
+
+def test_what_no_plan_may_write_is_left_over_and_refuses_nothing(history: History) -> None:
+    base, after = made(history, BEFORE, PLAN)
+    after[".github/workflows/ci.yml"] = "on: push\n"
+    after["notes\\today.txt"] = "x\n"
+    result = found(history, base, after)
+    assert not result.replay.reproduces
+    assert result.left == (".github/workflows/ci.yml", "notes\\today.txt")
+    assert result.share.moved == result.share.lines == 2
+
+
+BESIDE: dict[str, tuple[Files, Files, int]] = {
+    "a caller that does not parse is left alone": (
+        {"old.py": "from shop.orders import Money\nprint Money\n"},
+        {"old.py": "from shop.orders import Money\nprint Money\n"},
+        0,
+    ),
+    "a name that the destination means otherwise": (
+        {"shop/money.py": "import decimal as d\n\ndecimal = d.Decimal\n"},
+        {
+            "shop/money.py": "import decimal as d\n\ndecimal = d.Decimal\n\n\n"
+            "class Money:\n    cent = decimal.Decimal(1)\n"
+        },
+        0,
+    ),
+    "a new function beside it": (
+        {},
+        {"till.py": AFTER["till.py"] + "\n\ndef new():\n    pass\n"},
+        4,
+    ),
+    "a data file": ({}, {"rates.csv": "1,2\n"}, 1),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "lines"), BESIDE.values(), ids=BESIDE)
+def test_what_comes_beside_a_move_refuses_nothing(
+    before: Files, after: Files, lines: int, history: History
+) -> None:
+    base = GitTree(history.folder, history.commit({**BEFORE, **before}))
+    result = found(history, base, {**AFTER, **before, **after})
+    assert result.holds, result.replay.hunks
+    assert result.plan.authored_lines == lines
+
+
+def test_a_plan_that_writes_out_what_moved_does_not_hold(history: History) -> None:
+    """What moves needs the module that it lands in by its name: the mover cannot move that."""
+    body = "".join(f"    print(b.seen({n}))\n" for n in range(9))
+    rest = "def stays():\n    return 1\n"
+    seen = "def seen(x):\n    return x\n"
+    before = {"a.py": f"import b\n\n\ndef went():\n{body}\n\n{rest}", "b.py": seen}
+    before["c.py"] = "def also():\n    return 1\n"
+    after = {"a.py": rest, "b.py": f"{seen}\n\ndef went():\n{body.replace('b.seen', 'seen')}"}
+    base = GitTree(history.folder, history.commit({**before, "d.py": rest}))
+    after |= {"c.py": "", "d.py": f"{rest}\n\n{before['c.py']}"}
+    found_plan = found(history, base, after)
+    assert found_plan.replay.reproduces
+    assert moves(found_plan.plan) == {("d", ("also",))}
+    assert found_plan.share.moved < found_plan.share.lines
+
+
+def test_a_formatter_that_cannot_be_had_is_done_without_and_told(
+    history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = (
+        "  - repo: https://github.com/psf/black\n    rev: 18.6b4\n    hooks:\n      - id: black\n"
+    )
+    files = {".pre-commit-config.yaml": f"repos:\n{hook}"}
+    base, target = history.commit({**BEFORE, **files}), history.commit({**AFTER, **files})
+    for command in ("infer", "review"):
+        assert cli.run([command, f"{base}..{target}", "--repo", str(history.folder)]) == 0
+        shown = capsys.readouterr()
+        assert "the base's formatters cannot be had" in (shown.err + shown.out).replace("\n", " ")
 
 
 def test_a_change_that_moves_nothing_has_no_plan(

@@ -86,7 +86,7 @@ def test_the_plan_is_found_again(name: str, tmp_path: Path) -> None:
     found = inferred(tmp_path, BEFORE, given(BEFORE, PLANS[name]))
     assert found.replay.reproduces
     assert found.plan.authored_lines == 0
-    assert found.text.startswith("format = 1\n")
+    assert found.text.startswith("format = 2\n")
     tables = sorted(PLANS[name].strip().split("\n\n"))
     assert sorted(found.text.strip().split("\n\n")[-len(tables) :]) == tables
 

@@ -475,3 +475,14 @@ def test_every_pool_has_what_a_group_asks_for(family: Family) -> None:
     assert (host.device, host.pin_memory) == ("cpu", True)
     expected = {"mamba": 0, "v4 paged": 0, "v4 state": 0}.get(family.name, 2)
     assert host.start_layer == expected
+
+
+def test_what_sglang_asks_of_a_pool_is_there(pool: Any) -> None:
+    target = pool.anchor if isinstance(pool, HostPoolGroup) else pool
+    assert (target.logical_size, target.logical_page_size) == (target.size, target.page_size)
+    assert (target.dcp_size, target.dcp_rank, target.fd) == (1, 0, None)
+    assert target.mem_state.tolist() == [0] * target.size
+    slots = take(target, 1)
+    assert target.maybe_dcp_kernel_indices(slots) is slots
+    assert 0 <= target.get_ksize_per_token() <= target.get_size_per_token()
+    assert target.get_size_per_token() == target.size_per_token

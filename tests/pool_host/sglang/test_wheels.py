@@ -77,3 +77,12 @@ def test_ranks_that_share_rows_have_the_same_slots(said: Any, release: Path) -> 
     assert first[:5] == second[:5] == [36, 4, 64, 72, [*range(8)]]
     assert first[5] == second[5] == [0, 1, 2, 3]
     assert first[6] == 8
+
+
+def test_churn_is_measured_with_both(release: Path) -> None:
+    options = ["--host-pages", "60", "--page-size", "4", "--largest", "8", "--rounds", "30"]
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.sglang", "--folder", str(release)]
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, check=True)
+    lines = done.stdout.decode().splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["sglang", "pool_host"]
+    assert float(lines[3].split()[-1]) < float(lines[2].split()[-1])  # runs

@@ -210,6 +210,16 @@ class SlotAllocator:
             taken &= ~self._withheld
         return taken
 
+    def are_in_use(self, pages: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say of each of pages, whatever they are, whether it is given out."""
+        self._end_begun()
+        known = (pages >= 0) & (pages < self.pages)
+        held = np.where(known, pages, 0)
+        in_use: NDArray[np.bool_] = known & (self._flags()[held] != 0)
+        if self._withheld is not None:
+            in_use &= ~self._withheld[held]
+        return in_use
+
     @property
     def slot_used(self) -> torch.Tensor:
         """Whether each slot is given out, bool; made when it is read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import torch
 
@@ -14,9 +14,20 @@ from pool_host.common import check_int
 from pool_host.slot_allocator import SlotAllocator
 from pool_host.statistics import AllocatorStats
 
-_Pool = TypeVar("_Pool", bound="HostSlotPool")
+_Pool = TypeVar("_Pool", bound="_HasSlots")
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
+
+
+class _HasSlots(Protocol):
+    """Whose methods the decorators are for: slots, and the lock that guards them."""
+
+    @property
+    def lock(self) -> Any:
+        """An RLock."""
+
+    @property
+    def _slots(self) -> SlotAllocator: ...
 
 
 def synchronized(

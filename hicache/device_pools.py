@@ -12,12 +12,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
-from hicache.pages import page_slots, pages_of
+from hicache.pages import pages_of
 from hicache.transfers import LayerDoneCounter
-from pool_host.extents import PageExtents
-from pool_host.statistics import AllocatorCounts, AllocatorStats
+from pool_host.slot_allocator import SlotAllocator
+from pool_host.slot_pool import giving, synchronized
+from pool_host.statistics import AllocatorStats
 
 _LARGEST_FP8 = torch.finfo(torch.float8_e4m3fn).max
 _STORED_AS_BYTES = (torch.float8_e4m3fn, torch.float8_e5m2)  # few kernels copy them as they are
@@ -283,41 +285,37 @@ class PagedTokenToKVPoolAllocator:
 
     Runs matter to transfers: a page that follows the one before it on both tiers goes in the same
     copy. Safe to call from several threads. What is refused raises `ValueError` and changes
-    nothing.
+    nothing; a call that is interrupted, at whatever line, has not happened.
     """
 
     def __init__(self, kvcache: KVCache) -> None:
         self._kvcache = kvcache
         self.size = kvcache.size
         self.page_size = kvcache.page_size
-        self._lock = threading.Lock()
-        self._counts = AllocatorCounts()
-        self.clear()
+        self.lock = threading.RLock()
+        # Its page p is page p + 1 of the pool, whose page 0 takes what pads.
+        self._slots = SlotAllocator(self.page_size, self.size // self.page_size)
 
     def get_kvcache(self) -> KVCache:
         """Give the pool whose pages these are."""
         return self._kvcache
 
+    @synchronized
     def clear(self) -> None:
         """Take every page back, whoever holds it."""
-        with self._lock:
-            # Page p of an extent is page p + 1 of the pool, whose page 0 takes what pads.
-            self._free = PageExtents(self.size // self.page_size)
-            self._used: set[int] = set()
+        self._slots.clear(self.size // self.page_size)
 
+    @synchronized
     def available_size(self) -> int:
         """How many slots are free."""
-        with self._lock:
-            return self._free.free_pages * self.page_size
+        return self._slots.free_pages * self.page_size
 
+    @synchronized
     def stats(self) -> AllocatorStats:
         """Give what was done so far, and how the free pages lie."""
-        with self._lock:
-            free = self._free
-            return self._counts.snapshot(
-                free.pages, self.page_size, free.free_pages, len(free), free.largest
-            )
+        return self._slots.stats()
 
+    @giving
     def alloc(self, need_size: int) -> torch.Tensor | None:
         """Give `need_size` slots, page by page: int64, on the CPU. None if fewer are free.
 
@@ -327,45 +325,26 @@ class PagedTokenToKVPoolAllocator:
             raise ValueError(
                 f"need_size: expected a multiple of {self.page_size}, 0 or more, got {need_size}"
             )
-        if not need_size:
-            return torch.empty(0, dtype=torch.int64)
-        with self._lock:
-            runs = self._free.take(need_size // self.page_size)
-            if runs is None:
-                self._counts.failures += 1
-                return None
-            try:
-                pages = [page + 1 for at, length in runs for page in range(at, at + length)]
-                slots = page_slots(pages, self.page_size)
-            except BaseException:  # no memory for them: then nobody has them
-                for start, length in runs:
-                    self._free.give(start, length)
-                raise
-            self._used.update(pages)
-            self._counts.allocated(len(pages), len(runs))
-        return slots
+        slots = self._slots.give_out(need_size // self.page_size)
+        return None if slots is None else slots.add_(self.page_size)
 
+    @synchronized
     def free(self, free_index: torch.Tensor) -> None:
         """Take whole pages back. Raises `ValueError` for what is not a page in use, or twice."""
-        with self._lock:
-            pages = self._in_use(free_index, "free_index")
-            if not pages:
-                return
-            self._used.difference_update(pages)
-            for page in pages:
-                self._free.give(page - 1, 1)
-            self._counts.released(len(pages))
+        if self._in_use(free_index, "free_index"):
+            self._slots.free(free_index.cpu() - self.page_size)
 
+    @synchronized
     def check_in_use(self, slots: torch.Tensor, argument: str) -> list[int]:
         """Give the pages that `slots` are. Raises `ValueError`, naming `argument`, for others."""
-        with self._lock:
-            return self._in_use(slots, argument)
+        return self._in_use(slots, argument)
 
     def _in_use(self, slots: torch.Tensor, argument: str) -> list[int]:
         pages = pages_of(slots, self.page_size, argument)
-        unknown = [page for page in pages if page not in self._used]
-        if unknown:
-            raise ValueError(f"{argument}: expected pages in use, got {unknown}")
+        found = np.array(pages, dtype=np.int64)
+        unknown = found[~self._slots.are_in_use(found - 1)]
+        if unknown.size:
+            raise ValueError(f"{argument}: expected pages in use, got {unknown.tolist()}")
         return pages
 
 

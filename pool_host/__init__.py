@@ -2,8 +2,9 @@
 
 A device pool holds the cache rows that attention reads. A host pool holds more of them in ordinary
 memory: rows are backed up to it, loaded from it layer by layer, and its pages are what a storage
-back end reads and writes. Each family of caches has a pool here; names, signatures and shapes are
-those of SGLang 0.5.18.
+back end reads and writes. Each family of caches has a pool here; names and shapes are those of
+SGLang 0.5.18, and so are signatures, but for those that `docs/sglang.md` lists. `pool_host.sglang`
+has SGLang's own pools keep their slots as these do.
 
 Words used throughout:
 

@@ -286,7 +286,8 @@ class HostKVCache(HostBufferPool):
 
     `host_size` is in GB (10**9 bytes) for this rank; 0 makes the pool `host_to_device_ratio` times
     as large as the device pool. Both are rounded up to whole pages. With a `pipeline_group`,
-    a size in GB becomes the smallest number of slots among its stages.
+    a size in GB becomes the smallest number of slots among its stages. A `pool_label` names it in
+    messages, and in the tag of its pages' format.
 
     Raises ValueError where the host has too little memory left.
     """
@@ -302,9 +303,12 @@ class HostKVCache(HostBufferPool):
         device: str = "cpu",
         allocator_type: str = "default",
         *,
+        pool_label: str | None = None,
         pipeline_group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         check_int("page_size", page_size, 1)
+        if pool_label is not None:
+            self.pool_label = pool_label
         self._set_options(layout, pin_memory, device)
         self.device_pool = device_pool
         with self._reading("device_pool"):

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 from pool_host.base import HostBufferPool, SharedSlotPool
 from pool_host.buffers import BufferLayout, HostBuffers
-from pool_host.common import check_int, check_tensor, round_up
+from pool_host.common import check_choice, check_int, check_tensor, round_up
+from pool_host.hisparse import HiSparseHostPoolMixin
 from pool_host.logical import LogicalHostPool
 
 __all__ = [
@@ -89,7 +90,7 @@ def _check_page_rows(name: str, buffers: Sequence[Any], item_bytes: int) -> list
     return list(buffers)
 
 
-class DeepSeekV4PagedHostPool(_DeepSeekV4PagePool):
+class DeepSeekV4PagedHostPool(HiSparseHostPoolMixin, _DeepSeekV4PagePool):
     """Pages of one of DeepSeek V4's caches, with slots of their own.
 
     `device_buffers` holds a uint8 tensor (pages, item_bytes) a layer. A page has `slot_page_size`
@@ -118,6 +119,19 @@ class DeepSeekV4PagedHostPool(_DeepSeekV4PagePool):
     def alloc(self, need_size: int) -> torch.Tensor | None:
         """Give `need_size` slots, rounded up to whole pages; None if there are not so many."""
         return super().alloc(round_up(check_int("need_size", need_size, 0), self.page_size))
+
+    def get_contiguous_buf_infos(self) -> tuple[list[int], list[int], list[int]]:
+        """Give for each layer its address, its bytes, and the bytes of one page of it.
+
+        Only the layout layer_first keeps a layer in one stretch.
+        """
+        self._check_alive()
+        check_choice("layout for contiguous layers", self.layout, ("layer_first",))
+        return (
+            [layer.data_ptr() for layer in self.kv_buffer],
+            [layer.nbytes for layer in self.kv_buffer],
+            [self.item_bytes for _ in self.kv_buffer],
+        )
 
 
 class DeepSeekV4StatePool(Protocol):

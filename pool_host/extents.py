@@ -26,6 +26,7 @@ MANY = 8
 _ANEW_BASE_NS, _ANEW_PAGE_NS, _ANEW_EACH_NS = 40_000.0, 0.4, 10.0
 _JOIN_NS, _JOIN_EACH_NS = 220_000.0, 60.0
 _ANEW_NS = 100.0  # a page that is to be taken is worth so much of it
+_COUNTED = 256  # extents of up to so many pages are counted by length, where the index is behind
 _PAD = 8  # bytes before the first page and behind the last, always taken: a word may be read there
 _TAKEN, _FREE = b"\1", b"\0"
 
@@ -338,29 +339,66 @@ class PageExtents:
         """Take pages as `take_into` does, looked for among all, and leave the index behind."""
         starts, lengths = self._found()
         self._extents = starts.size
+        counts = np.bincount(np.minimum(lengths, _COUNTED))
+        # Pages in extents of each length or more, where that is counted.
+        within = self.free_pages - np.cumsum(counts[:-1] * np.arange(counts.size - 1))
+        shortest = int(np.count_nonzero(within >= pages))  # of those that are taken whole
         self.free_pages -= pages
-        single = lengths == 1  # mostly many: these need no order
-        lone = starts[single]
-        starts, lengths = starts[~single], lengths[~single]
-        order = _by_length(lengths) if lengths.size else lengths
-        starts, lengths = starts[order], lengths[order]
+        if shortest == 1 and counts[1]:
+            self._take_longer_and_lone(taken, pages, starts, lengths)
+            return taken
+        long = np.flatnonzero(lengths >= shortest)
+        begins, sizes = starts[long], lengths[long]
+        order = _by_length(sizes)
+        begins, sizes = begins[order], sizes[order]
         # Whole extents from the longest on, while none of the others holds what is still missing.
-        sums = np.cumsum(lengths[::-1])
+        sums = np.cumsum(sizes[::-1])
         whole = int(np.searchsorted(sums, pages))
-        left = starts.size - whole
+        left = begins.size - whole
         rest = pages - (int(sums[whole - 1]) if whole else 0)
         if whole:
-            taken.append((starts[left:][::-1], lengths[left:][::-1]))
-            mark(self.flags, starts[left:], lengths[left:], 1)
-        if not left or (rest == 1 and lone.size):
-            taken.append((lone[-rest:][::-1], 1))
-            self.flags[lone[-rest:]] = 1
+            self._take_extents(taken, begins[left:][::-1], sizes[left:][::-1])
+        # The shortest extent that holds the rest, which may be too short to be among these.
+        fitting = np.flatnonzero(counts[rest:shortest])
+        if fitting.size:
+            length = rest + int(fitting[0])
+            fits = np.flatnonzero(lengths == length)
+            start = int(starts[fits[-1 if length == 1 else 0]])
         else:
-            last = int(np.searchsorted(lengths[:left], rest))
-            start = int(starts[last])
-            taken.append((start, rest))
-            self.flags[start : start + rest] = 1
+            start = int(begins[np.searchsorted(sizes[:left], rest)])
+        self._take_one(taken, start, rest)
         return taken
+
+    def _take_longer_and_lone(
+        self,
+        taken: list[PageRun | ManyRuns],
+        pages: int,
+        starts: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+    ) -> None:
+        """Take all extents that have more pages than one, and single ones, the last first."""
+        longer = np.flatnonzero(lengths > 1)
+        if longer.size:
+            begins, sizes = starts[longer], lengths[longer]
+            order = _by_length(sizes)[::-1]
+            self._take_extents(taken, begins[order], sizes[order])
+            pages -= int(sizes.sum())
+        lone = starts[np.flatnonzero(lengths == 1)[-pages:]]
+        taken.append((lone[::-1], 1))
+        self.flags[lone] = 1
+
+    def _take_extents(
+        self,
+        taken: list[PageRun | ManyRuns],
+        starts: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+    ) -> None:
+        taken.append((starts, lengths))
+        mark(self.flags, starts, lengths, 1)
+
+    def _take_one(self, taken: list[PageRun | ManyRuns], start: int, length: int) -> None:
+        taken.append((start, length))
+        self.flags[start : start + length] = 1
 
     def _found(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Give first pages and lengths of all extents, by the pages alone."""

@@ -55,6 +55,8 @@ class MHATokenToKVPoolHost(HostKVCache):
         "direct": ("layer_first", "page_first_direct"),
     }
     device_pool: MHADevicePool
+    k_buffer: torch.Tensor
+    v_buffer: torch.Tensor
     k_data_ptrs: torch.Tensor | None = None
     v_data_ptrs: torch.Tensor | None = None
 
@@ -203,6 +205,8 @@ class AsymmetricMHATokenToKVPoolHost(HostKVCache):
         "direct": ("page_first_direct",),
     }
     device_pool: AsymmetricMHADevicePool
+    k_buffer: torch.Tensor
+    v_buffer: torch.Tensor
 
     def get_size_per_token(self) -> int:
         """Take the geometry from the device pool; give the bytes that one slot needs."""

@@ -60,6 +60,7 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
         allocator_type: str = "default",
         override_kv_cache_dim: int | None = None,
         *,
+        pool_label: str | None = None,
         pipeline_group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         if override_kv_cache_dim is not None:
@@ -74,6 +75,7 @@ class MLATokenToKVPoolHost(HiSparseHostPoolMixin, HostKVCache):
             pin_memory,
             device,
             allocator_type,
+            pool_label=pool_label,
             pipeline_group=pipeline_group,
         )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from pool_host.buffers import SlotError, check_pages, shown_slots, whole_pages
+from pool_host.buffers import SlotError, check_pages, check_slots, shown_slots, whole_pages
 from pool_host.common import check_tensor
 from pool_host.extents import MANY, ManyRuns, PageExtents, PageRun, pages_of_runs
 from pool_host.statistics import AllocatorCounts, AllocatorStats
@@ -102,7 +102,11 @@ class SlotAllocator:
     def free(self, indices: torch.Tensor) -> int:
         """Take back slots that were given out, whole pages of them in any order; give how many."""
         self._end_begun()
-        runs = runs_of_slots("indices", indices, self.pages * self.page_size, self.page_size)
+        try:
+            runs = runs_of_slots("indices", indices, self.pages * self.page_size, self.page_size)
+        except SlotError:
+            self._refuse_free_slots(indices)
+            raise
         if not runs:
             return 0
         parts = self._by_part(runs)
@@ -148,8 +152,14 @@ class SlotAllocator:
 
     def _double_free(self, runs: Runs) -> SlotError:
         pages = pages_of(runs)
-        shown = shown_slots(slots_of_pages(pages[~self._in_use()[pages]], self.page_size))
-        return SlotError(f"Double-free detected: slots not currently allocated: {shown}")
+        return _double_free_of(slots_of_pages(pages[~self._in_use()[pages]], self.page_size))
+
+    def _refuse_free_slots(self, indices: object) -> None:
+        """Raise SlotError for slots among those that are free, whether or not they are pages."""
+        slots = check_slots("indices", indices, self.pages * self.page_size)
+        unused = slots[~self._in_use()[slots // self.page_size]]
+        if unused.size:
+            raise _double_free_of(unused)
 
     @property
     def free_slots(self) -> torch.Tensor:
@@ -158,8 +168,9 @@ class SlotAllocator:
         Built when it is read, which costs a look at each page, and the same object until something
         is given out or taken back. Nothing here reads it.
 
-        Set to a list of whole pages, it makes those the free ones. Slots in use are no less so for
-        being in the list: it is damaged, and until it is set again nothing is given out.
+        Set to a list of whole pages, it makes those the free ones. Slots in use, single ones too,
+        are no less so for being in the list: it is damaged, and until it is set again nothing is
+        given out.
         """
         self._end_begun()
         if self._listed is None:
@@ -171,19 +182,17 @@ class SlotAllocator:
     @free_slots.setter
     def free_slots(self, slots: torch.Tensor) -> None:
         self._end_begun()
-        limit = self.pages * self.page_size
-        listed = whole_pages("free_slots", slots, limit, self.page_size)
-        pages = np.sort(check_pages("free_slots", listed, self.page_size))
+        listed = np.sort(check_slots("free_slots", slots, self.pages * self.page_size))
         in_use = self._in_use()
-        both = pages[in_use[pages]]
+        is_used = in_use[listed // self.page_size]
         flags = np.ones(self.pages, dtype=np.uint8)
-        flags[pages[~in_use[pages]]] = 0
+        flags[check_pages("free_slots", listed[~is_used], self.page_size)] = 0
         withheld = (flags != 0) & ~in_use
         self._become(
             self.pages,
             self._with_flags(flags),
             withheld if withheld.any() else None,
-            slots_of_pages(both, self.page_size) if both.size else None,
+            listed[is_used] if is_used.any() else None,
         )
 
     def _with_flags(self, flags: NDArray[np.uint8]) -> tuple[PageExtents, ...]:
@@ -200,6 +209,16 @@ class SlotAllocator:
         if self._withheld is not None:
             taken &= ~self._withheld
         return taken
+
+    def are_in_use(self, pages: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say of each of pages, whatever they are, whether it is given out."""
+        self._end_begun()
+        known = (pages >= 0) & (pages < self.pages)
+        held = np.where(known, pages, 0)
+        in_use: NDArray[np.bool_] = known & (self._flags()[held] != 0)
+        if self._withheld is not None:
+            in_use &= ~self._withheld[held]
+        return in_use
 
     @property
     def slot_used(self) -> torch.Tensor:
@@ -219,6 +238,11 @@ class SlotAllocator:
         self._end_begun()
         for part in self._parts:
             part.check()
+
+
+def _double_free_of(slots: NDArray[np.int64]) -> SlotError:
+    shown = shown_slots(slots)
+    return SlotError(f"Double-free detected: slots not currently allocated: {shown}")
 
 
 def count_runs(runs: Runs) -> int:

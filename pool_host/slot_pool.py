@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import torch
 
@@ -14,9 +14,20 @@ from pool_host.common import check_int
 from pool_host.slot_allocator import SlotAllocator
 from pool_host.statistics import AllocatorStats
 
-_Pool = TypeVar("_Pool", bound="HostSlotPool")
+_Pool = TypeVar("_Pool", bound="_HasSlots")
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
+
+
+class _HasSlots(Protocol):
+    """Whose methods the decorators are for: slots, and the lock that guards them."""
+
+    @property
+    def lock(self) -> Any:
+        """An RLock."""
+
+    @property
+    def _slots(self) -> SlotAllocator: ...
 
 
 def synchronized(
@@ -74,6 +85,10 @@ class HostSlotPool:
     device: str = "cpu"
     pin_memory: bool = False
     can_use_write_back_jit: bool = False
+    allocator: Any = None
+    # No ranks share a row here.
+    dcp_size: int = 1
+    dcp_rank: int = 0
 
     def __init__(self, size: int, page_size: int, layout: str) -> None:
         self.page_size = check_int("page_size", page_size, 1)
@@ -155,6 +170,38 @@ class HostSlotPool:
     def slot_used(self) -> torch.Tensor:
         """Whether each slot is given out, bool: built when read."""
         return self._slots.slot_used
+
+    @property
+    def logical_size(self) -> int:
+        """The slots that callers see."""
+        return self.size
+
+    @property
+    def logical_page_size(self) -> int:
+        """The slots of a page, as callers see it."""
+        return self.page_size
+
+    def maybe_dcp_kernel_indices(self, indices: torch.Tensor) -> torch.Tensor:
+        """Give the rows of slots: the same, since no ranks share a row."""
+        return indices
+
+    @property
+    def mem_state(self) -> torch.Tensor:
+        """A zero for each slot, uint8: SGLang's pools have it, and nothing reads it."""
+        return torch.zeros(self.size, dtype=torch.uint8)
+
+    @property
+    def fd(self) -> int | None:
+        """The descriptor of the memory, where other processes can map it."""
+        return getattr(self.allocator, "fd", None)
+
+    def get_size_per_token(self) -> int:
+        """Give the bytes that one slot needs, in the unit of `size_per_token`."""
+        return self.size_per_token
+
+    def get_ksize_per_token(self) -> int:
+        """Give the bytes of the keys of one slot: all of them, where nothing else is kept."""
+        return self.get_size_per_token()
 
     @synchronized
     def stats(self) -> AllocatorStats:

@@ -17,6 +17,7 @@ _TAG = "cp311-cp311-manylinux_2_34_x86_64"
 _SHA256 = {
     "0.5.13.post1": "1c1653ecf2893c7d7b1cf0c3e1cc9b7550ebad95c809de2f44bcc91b7a1e1fe3",
     "0.5.14": "4fe16056b45c8aca00f5f90ceb174dc3a62a3f5dccf159c791370795cd00fc99",
+    "0.5.18": "e97b585dd2d5db2802599feba47c84cce972f5e1231a6816fef996200207b5cf",
 }
 
 

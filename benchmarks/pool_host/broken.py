@@ -27,7 +27,7 @@ FLOOR_US = 20.0
 FREE_FACTOR = 2.0  # of the list
 # An allocation in the fewest runs must look at how long all free runs are, where many changed since
 # the last one. The aim is a factor of 2 here as well; this holds what has been reached.
-ALLOC_FACTOR, ALLOC_FLOOR_US = 20.0, 400.0
+ALLOC_FACTOR, ALLOC_FLOOR_US = 12.0, 300.0
 BYTES, SPARE_BYTES = 16, 4096  # of an index: for each free slot, and whatever there are
 SHARES = (0.5, 0.9, 0.99)
 PATTERNS = ("random", "checkerboard")

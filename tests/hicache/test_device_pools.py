@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import functools
+import threading
 from typing import Any
 from unittest import mock
 
@@ -20,6 +22,7 @@ from pool_host.common import ShmHostTensorAllocator
 from pool_host.mamba import MambaPoolHost
 from pool_host.mha import AsymmetricMHATokenToKVPoolHost, MHATokenToKVPoolHost
 from pool_host.mla import MLATokenToKVPoolHost
+from tests.pool_host.interrupts import interrupted
 
 FLOAT, FP8 = torch.float32, torch.float8_e4m3fn
 
@@ -155,7 +158,7 @@ class TestAllocator:
     ) -> None:
         free = allocator.available_size()
         with (
-            mock.patch("hicache.device_pools.page_slots", side_effect=MemoryError),
+            mock.patch("pool_host.slot_allocator.slots_of", side_effect=MemoryError),
             pytest.raises(MemoryError),
         ):
             allocator.alloc(8)
@@ -197,6 +200,42 @@ class TestAllocator:
             with pytest.raises(ValueError, match="free_index: expected pages in use"):
                 allocator.free(wrong)
         assert allocator.available_size() == 8
+
+    def test_an_interrupted_allocation_has_not_happened(
+        self, allocator: PagedTokenToKVPoolAllocator
+    ) -> None:
+        held = allocator.alloc(4)
+        assert held is not None
+        for line in range(1_000):
+            stopped, slots = interrupted(functools.partial(allocator.alloc, 8), line)
+            assert allocator.available_size() == (8 if stopped else 0)
+            reached = threading.Thread(target=allocator.available_size, daemon=True)
+            reached.start()
+            reached.join(10)
+            assert not reached.is_alive(), "the lock is free for others"
+            if not stopped:
+                break
+        assert line > 10
+        assert slots is not None
+        assert sorted([*held.tolist(), *slots.tolist()]) == [*range(4, 16)]
+
+    def test_an_interrupted_release_has_happened_or_has_not(self) -> None:
+        for line in range(1_000):
+            allocator = PagedTokenToKVPoolAllocator(MLATokenToKVPool(32, 4, FLOAT, 1, 1, 1))
+            held = allocator.alloc(32)
+            assert held is not None
+            free, kept = held.view(-1, 8)[:, :4].flatten(), held.view(-1, 8)[:, 4:].flatten()
+            stopped, _ = interrupted(functools.partial(allocator.free, free), line)
+            if allocator.available_size() == 0:
+                allocator.free(free)
+            assert allocator.available_size() == 16
+            allocator.free(kept)
+            rest = allocator.alloc(32)
+            assert rest is not None
+            assert sorted(rest.tolist()) == [*range(4, 36)]
+            if not stopped:
+                break
+        assert line > 10
 
     def test_clearing_takes_every_page_back(self, allocator: PagedTokenToKVPoolAllocator) -> None:
         slots = allocator.alloc(8)

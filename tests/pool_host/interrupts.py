@@ -8,9 +8,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import hicache
 import pool_host
 
-OURS = str(Path(pool_host.__file__).parent)
+OURS = tuple(str(Path(package.__path__[0])) for package in (hicache, pool_host))
 
 
 def interrupted(call: Callable[[], Any], line: int) -> tuple[bool, Any]:

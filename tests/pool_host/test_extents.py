@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from pool_host.extents import PageExtents, PageRun
+from pool_host.extents import PageExtents, PageRun, single_runs
 from tests.effort import examples
 from tests.pool_host.overlaps import fewest
 
@@ -48,6 +48,29 @@ TAKEN = {
     "all there are": (23, [(60, 10), (20, 6), (40, 4), (0, 3)]),
     "more than there are": (24, None),
 }
+
+
+@settings(max_examples=examples(60))
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(1, 400)), min_size=1, max_size=60),
+    st.integers(0, 10**6),
+)
+def test_an_index_that_is_behind_is_not_missed(runs: list[PageRun], chosen: int) -> None:
+    """`runs`: so many pages in use, then so many free ones."""
+    lengths = [length % 9 + 1 if length % 4 else length for _, length in runs]
+    flags: NDArray[np.uint8] = np.concatenate(
+        [np.repeat([1, 0], (used, free)) for (used, _), free in zip(runs, lengths, strict=True)]
+    ).astype(np.uint8)
+    pages = chosen % sum(lengths) + 1
+    known, behind = PageExtents.of(flags), PageExtents.of(flags)
+    behind._is_behind = True
+    taken = single_runs(behind._take_unindexed([], pages))
+    expected = known.take(pages)
+    assert expected is not None
+    assert [length for _, length in taken] == [length for _, length in expected]
+    assert all(not flags[start : start + length].any() for start, length in taken)
+    assert behind.free_pages == known.free_pages == np.count_nonzero(behind.flags == 0)
+    behind.check()
 
 
 @pytest.mark.parametrize("case", TAKEN)

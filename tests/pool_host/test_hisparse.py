@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from tests.pool_host.families import make_hisparse_mha, make_mla
+from tests.pool_host.families import make_hisparse_mha, make_mla, make_paged
 
 
-@pytest.fixture(params=[make_mla, make_hisparse_mha])
+@pytest.fixture(params=[make_mla, make_hisparse_mha, make_paged])
 def pool(request: pytest.FixtureRequest) -> Any:
     """Give a pool of five pages of four slots."""
     return request.param(pages=5).host

@@ -340,3 +340,24 @@ def test_runs_are_as_long_as_both_sides_allow(monkeypatch: pytest.MonkeyPatch) -
         assert counted.pop() == runs
         assert same(case.host_rows(0, 0)[host], case.device.k_buffer[0][device])
         counted.clear()
+
+
+def test_packed_pages_of_a_layer_lie_in_one_stretch() -> None:
+    host = make_paged(page_size=4).host
+    addresses, sizes, items = host.get_contiguous_buf_infos()
+    assert addresses == [layer.data_ptr() for layer in host.kv_buffer]
+    assert (sizes, items) == ([5 * 64] * 3, [64] * 3)
+    with pytest.raises(ValueError, match="layer_first"):
+        make_paged("page_first").host.get_contiguous_buf_infos()
+
+
+@pytest.mark.parametrize("make", [make_mha, make_mla])
+def test_a_pool_can_be_given_a_name(make: Any) -> None:
+    tags = {make(**options).host.storage_format_tag for options in ({}, {"pool_label": "draft"})}
+    assert len(tags) == 2
+    assert make(pool_label="kv").host.storage_format_tag in tags
+
+
+def test_memory_that_others_can_map_has_a_descriptor() -> None:
+    host = make_mha(allocator_type="shm", pin_memory=False).host
+    assert host.fd == host.allocator.fd is not None

@@ -287,6 +287,25 @@ def test_a_damaged_free_list_gives_no_slot_to_two_owners(pool: Any) -> None:
     assert take(target, PAGES).tolist() == list(range(target.size))
 
 
+def test_a_free_list_is_damaged_by_a_single_slot_in_use(pool: Any) -> None:
+    target = pool.anchor if isinstance(pool, HostPoolGroup) else pool
+    slots = take(target, 2)
+    target.free_slots = torch.cat([slots[1:2], target.free_slots])
+    with pytest.raises(AssertionError, match=rf"Double-alloc.*\[{int(slots[1])}\]"):
+        target.alloc(target.page_size)
+    assert target.available_size() == 2 * target.page_size
+
+
+def test_a_release_that_is_no_pages_names_what_is_free_already(pool: Any) -> None:
+    target = pool.anchor if isinstance(pool, HostPoolGroup) else pool
+    slots = take(target, 2)
+    size = target.page_size
+    target.free(slots[:size])
+    with pytest.raises(AssertionError, match=rf"Double-free.*\[{int(slots[size - 1])}\]"):
+        target.free(slots[size - 1 :])
+    assert target.available_size() == 3 * size
+
+
 def test_a_free_list_can_be_set(pool: Any) -> None:
     target = pool.anchor if isinstance(pool, HostPoolGroup) else pool
     size = target.page_size
@@ -456,3 +475,14 @@ def test_every_pool_has_what_a_group_asks_for(family: Family) -> None:
     assert (host.device, host.pin_memory) == ("cpu", True)
     expected = {"mamba": 0, "v4 paged": 0, "v4 state": 0}.get(family.name, 2)
     assert host.start_layer == expected
+
+
+def test_what_sglang_asks_of_a_pool_is_there(pool: Any) -> None:
+    target = pool.anchor if isinstance(pool, HostPoolGroup) else pool
+    assert (target.logical_size, target.logical_page_size) == (target.size, target.page_size)
+    assert (target.dcp_size, target.dcp_rank, target.fd) == (1, 0, None)
+    assert target.mem_state.tolist() == [0] * target.size
+    slots = take(target, 1)
+    assert target.maybe_dcp_kernel_indices(slots) is slots
+    assert 0 <= target.get_ksize_per_token() <= target.get_size_per_token()
+    assert target.get_size_per_token() == target.size_per_token

@@ -12,7 +12,18 @@ from typing import Annotated
 
 import typer
 
-from verify.commands import apply, blame, bundle, certify, chain, infer, review, series, verify
+from verify.commands import (
+    apply,
+    blame,
+    bundle,
+    carry,
+    certify,
+    chain,
+    infer,
+    review,
+    series,
+    verify,
+)
 from verify.history.memory import collect_less_often
 from verify.report.console import INTERRUPTED, Output, print_text
 from verify.report.escape import visible_lines
@@ -31,6 +42,7 @@ Examples:
   repot chain main..HEAD              every commit: claimed moves proved, the others listed
   repot infer main..HEAD -o split.toml
                                       the plan behind a change that came without one
+  repot carry feature --over main~3   an open branch, over a split that main has made meanwhile
   repot bundle split.toml --base main --target HEAD -o check_split.py
                                       one file that proves it to anybody
   repot apply --help                  everything about one command
@@ -65,6 +77,9 @@ app.command("infer", help=infer.HELP)(infer.infer)
 app.command(
     "bundle", help=bundle.HELP, short_help="Write one Python file that checks a move in any clone."
 )(bundle.bundle)
+app.command(
+    "carry", help=carry.HELP, short_help="Carry an open branch over a split that main has made."
+)(carry.carry)
 app.command("series", help=series.HELP)(series.series)
 app.command("blame", help=blame.HELP)(blame.blame)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from transforms.paths import from_bytes, quote, to_bytes
+from transforms.result.changes import Blob
 from transforms.tree.git import GitError, Repository
 from verify.history.made import make
 
@@ -57,6 +58,59 @@ class Scratch:
         text = "\n".join([*lines, f"author {_NOBODY}", f"committer {_NOBODY}", "", "Repot", ""])
         return self._made.store("commit", text.encode())
 
+    @property
+    def folder(self) -> Path:
+        """Give the folder of the repository."""
+        return self._folder
+
+    def store(self, kind: str, data: bytes) -> str:
+        """Write a blob or a commit, and give its id."""
+        return self._made.store(kind, data)
+
+    def changed(self, tree: str, files: Mapping[str, Blob | None]) -> str:
+        """Make a tree from another one, with some files replaced or added, or removed (`None`)."""
+        gone = "0" * len(tree)
+        rows = [
+            b"0 %s\t%s\0" % (gone.encode(), to_bytes(path))
+            for path, blob in files.items()
+            if blob is None
+        ]
+        for path, blob in files.items():
+            if blob is not None:
+                name = self.store("blob", blob.data)
+                rows.append(b"%o %s\t%s\0" % (blob.mode, name.encode(), to_bytes(path)))
+        return self._indexed(rows, "read-tree", tree)
+
+    def _indexed(self, rows: Iterable[bytes], *start: str) -> str:
+        """Write the tree that `start` and then these rows make of the index."""
+        index = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
+        self.repository.run(*index, *start)
+        self.repository.run(*index, "update-index", "-z", "--index-info", data=b"".join(rows))
+        return self._run("write-tree", "--missing-ok", data=b"")
+
+    def merge(
+        self, base: str, ours: tuple[str, str], theirs: tuple[str, str], *, renames: bool
+    ) -> bytes:
+        """Merge two trees that come from a third, as git does; gives what `git merge-tree` prints.
+
+        Each side is a tree and the label that conflict markers get. `renames`: whether git looks
+        for files that one side renamed. The format is that of `git merge-tree --write-tree -z`.
+        """
+        start = self.commit(base)
+        labels = []
+        for tree, label in (ours, theirs):
+            self.repository.run("update-ref", f"refs/heads/{label}", self.commit(tree, [start]))
+            labels.append(label)
+        setting = f"merge.renames={'true' if renames else 'false'}"
+        command = ("merge-tree", "--write-tree", "-z", *labels)
+        return self.repository.run("-c", setting, *command, codes=(0, 1))
+
+    def pack(self, wanted: Iterable[str], without: Iterable[str]) -> bytes:
+        """Pack all objects that lead to `wanted`, apart from those that lead to `without`."""
+        names = [*wanted, *(f"^{name}" for name in without)]
+        data = "".join(f"{name}\n" for name in names).encode()
+        return self.repository.run("pack-objects", "--quiet", "--revs", "--stdout", data=data)
+
     def flat_tree(self, files: Mapping[str, bytes]) -> str:
         """Make a tree of files without folders; names may not hold a slash."""
         rows = [
@@ -70,10 +124,7 @@ class Scratch:
         rows = (
             b"%o %s\t%s\0" % (mode, name.encode(), to_bytes(path)) for path, mode, name in entries
         )
-        index = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
-        self.repository.run(*index, "read-tree", "--empty")
-        self.repository.run(*index, "update-index", "-z", "--index-info", data=b"".join(rows))
-        return self._run("write-tree", "--missing-ok", data=b"")
+        return self._indexed(rows, "read-tree", "--empty")
 
     def unpack(self, *trees: str) -> None:
         """Keep the files of these trees here as they are, without deltas and compression.

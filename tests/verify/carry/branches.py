@@ -60,7 +60,7 @@ class Story:
         report = self.folder.parent / "report.json"
         report.unlink(missing_ok=True)
         options = ("--repo", str(self.folder), "--json", str(report))
-        code = cli.run(["carry", *arguments, *options])
+        code = cli.run(["carry", *options, *arguments])
         return code, json.loads(report.read_text()) if report.exists() else {}
 
     def over(self, *arguments: str) -> tuple[int, dict[str, Any]]:

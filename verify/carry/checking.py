@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from transforms.errors import Place, Refusal
 from transforms.tree import GitTree
 from transforms.tree.git import Repository
-from verify.carry.job import Halt, Job, Shared, Way, plan_job
-from verify.carry.moving import HEADS, refs
+from verify.carry.job import HEADS, Halt, Job, Shared, Way, plan_job
+from verify.carry.moving import refs, worded
 from verify.carry.splits import Split
 from verify.history.scratch import Scratch
 
@@ -86,8 +86,9 @@ def check_all(
         for name, commit in branches:
             short = name.removeprefix(HEADS)
             try:
-                job = plan_job((short, commit), onto(name), splits, puts)
-                found.append(_checked(Way(repository, job, scratch, shared), job))
+                with worded(repository):
+                    job = plan_job((short, commit), onto(name), splits, puts)
+                    found.append(_checked(Way(repository, job, scratch, shared), job))
             except Refusal as refusal:
                 found.append(Checked(short, 0, refusal=refusal))
     return tuple(found)

@@ -21,6 +21,9 @@ from verify.history.commits import read_commits
 from verify.history.ranges import is_ancestor
 from verify.history.scratch import Scratch
 
+HEADS = "refs/heads/"
+_MAIN = ("refs/remotes/origin/HEAD", f"{HEADS}main", f"{HEADS}master")
+
 
 class Note(NamedTuple):
     """What is told of one commit of the branch."""
@@ -33,11 +36,16 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be done: a branch's tip, the splits before it, and the commit it ends on."""
+    """What is to be done: a branch's tip, the splits before it, and the commit it ends on.
+
+    `mains` are commits of main that may have more than that one: what leads to them is not the
+    branch's own.
+    """
 
     branch: str
     tip: str
     onto: str
+    mains: tuple[str, ...]
     splits: tuple[Split, ...]
     puts: Mapping[str, str]
 
@@ -88,7 +96,7 @@ class Way:
     def branch(self) -> Branch:
         """The branch's own commits. Raises `Refusal`."""
         tip = self._shared.tree(self.job.tip)
-        found = read_branch(self.job.branch, tip, [self.job.onto])
+        found = read_branch(self.job.branch, tip, [self.job.onto, *self.job.mains])
         if not found.commits:
             raise nothing("The branch has no commit that main has not.", found.tip)
         return found
@@ -224,7 +232,14 @@ def plan_job(
     ]
     if not left:
         raise nothing("The branch has the split already.", tip.commit)
-    return Job(name, tip.commit, main.commit, tuple(left), puts)
+    mains = _mains(main.repository, HEADS + name)
+    return Job(name, tip.commit, main.commit, mains, tuple(left), puts)
+
+
+def _mains(repository: Repository, branch: str) -> tuple[str, ...]:
+    """List where main stands, by the names that it is found by."""
+    known = _commits(repository)
+    return tuple(dict.fromkeys(known[ref][1] for ref in _MAIN if ref in known and ref != branch))
 
 
 def main_of(branch: str, split: GitTree) -> GitTree:
@@ -232,17 +247,19 @@ def main_of(branch: str, split: GitTree) -> GitTree:
 
     The first that has the split, and the split itself where none has it.
     """
-    refs = {}
-    form = "--format=%(refname)%00%(upstream)%00%(objecttype)%00%(objectname)"
-    listed = split.repository.run("for-each-ref", form)
-    for row in listed.decode("utf-8", "surrogateescape").splitlines():
-        ref, upstream, kind, name = row.split("\0")
-        if kind == "commit":
-            refs[ref] = (upstream, name)
+    refs = _commits(split.repository)
     upstream = refs.get(branch, ("", ""))[0]
-    for ref in (upstream, "refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"):
+    for ref in (upstream, *_MAIN):
         if ref in refs and ref != branch:
             tree = GitTree.known(split.repository, refs[ref][1])
             if is_ancestor(split, tree):
                 return tree
     return split
+
+
+def _commits(repository: Repository) -> dict[str, tuple[str, str]]:
+    """Give the upstream and the commit of each ref that names one."""
+    form = "--format=%(refname)%00%(upstream)%00%(objecttype)%00%(objectname)"
+    listed = repository.run("for-each-ref", form).decode("utf-8", "surrogateescape")
+    rows = (row.split("\0") for row in listed.splitlines())
+    return {ref: (upstream, name) for ref, upstream, kind, name in rows if kind == "commit"}

@@ -16,13 +16,12 @@ from pathlib import Path
 from transforms.errors import Place, Refusal
 from transforms.tree.git import GitError, Repository, find
 from verify.carry import standing
-from verify.carry.job import Halt, Job, Progress, Way
+from verify.carry.job import HEADS, Halt, Job, Progress, Way
 from verify.carry.merging import OURS
 from verify.carry.standing import Stop
 from verify.history.own import Own
 from verify.history.scratch import Scratch
 
-HEADS = "refs/heads/"
 _KEPT = "refs/repot/carried/"
 _CARRYING = "refs/repot/carrying/"
 
@@ -62,16 +61,8 @@ class Mover:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other runs off, and word what git refuses. Raises `Refusal`."""
-        with standing.locked(self.folder):
-            try:
-                yield
-            except GitError as error:
-                raise Refusal(
-                    "carry-git",
-                    f"Git refuses: {str(error).removeprefix('fatal: ').rstrip('.')}.",
-                    next_step="The branch stands where it stood.",
-                    place=Place(str(self.repository.directory)),
-                ) from None
+        with standing.locked(self.folder), worded(self.repository):
+            yield
 
     def tip_of(self, branch: str) -> str:
         """Give the commit of a local branch. Raises `Refusal`."""
@@ -313,6 +304,20 @@ def refs(repository: Repository) -> list[tuple[str, str]]:
         if "commit" in (kind, tagged):
             found.append((name, commit if kind == "commit" else target))
     return found
+
+
+@contextmanager
+def worded(repository: Repository) -> Iterator[None]:
+    """Turn what git refuses to do into a `Refusal`."""
+    try:
+        yield
+    except GitError as error:
+        raise Refusal(
+            "carry-git",
+            f"Git refuses: {str(error).removeprefix('fatal: ').rstrip('.')}.",
+            next_step="The branch stands where it stood.",
+            place=Place(str(repository.directory)),
+        ) from None
 
 
 def _found(repo: Path) -> Repository:

@@ -195,6 +195,8 @@ class Over(Stage):
             self._replays = Replays(shop.scratch, shop.merges.tree, lambda: self._formatters)
         fitting = Fitting(self.split.plan, self._parent, self._puts)
         self._fits = _Fits(fitting.fit(shop.merges.tree(chain[0].base)))
+        # Where main itself cannot be split so, no commit of the branch is to blame.
+        self._replays.replay(chain[0].base, self._fits.first)
         for step in chain:
             self._fits.each.append(fitting.fit(shop.merges.tree(step.tree)))
 

@@ -79,6 +79,7 @@ def save(folder: Path, stop: Stop) -> None:
         "branch": job.branch,
         "tip": job.tip,
         "onto": job.onto,
+        "mains": job.mains,
         "puts": dict(job.puts),
         "splits": [[s.commit, s.parent, s.tree, s.origin, s.text] for s in job.splits],
         "stage": progress.stage,
@@ -123,7 +124,8 @@ def _read(data: Any) -> Stop:
     if data["format"] != _FORMAT:
         raise ValueError(data["format"])
     splits = tuple(Split(*row) for row in data["splits"])
-    job = Job(data["branch"], data["tip"], data["onto"], splits, data["puts"])
+    mains = tuple(data["mains"])
+    job = Job(data["branch"], data["tip"], data["onto"], mains, splits, data["puts"])
     progress = Progress(
         data["stage"],
         tuple(Step(*row) for row in data["chain"]),

@@ -176,8 +176,7 @@ def _run(request: Request) -> Report:
 
 
 def _begin(mover: Mover, request: Request) -> Carried | Stopped:
-    from verify.carry.job import plan_job
-    from verify.carry.moving import HEADS
+    from verify.carry.job import HEADS, plan_job
     from verify.carry.splits import read_splits
 
     (name,) = request.branches

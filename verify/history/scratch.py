@@ -97,13 +97,15 @@ class Scratch:
         for files that one side renamed. The format is that of `git merge-tree --write-tree -z`.
         """
         start = self.commit(base)
-        labels = []
-        for tree, label in (ours, theirs):
-            self.repository.run("update-ref", f"refs/heads/{label}", self.commit(tree, [start]))
-            labels.append(label)
+        sides = [(label, self.commit(tree, [start])) for tree, label in (ours, theirs)]
         setting = f"merge.renames={'true' if renames else 'false'}"
-        command = ("merge-tree", "--write-tree", "-z", *labels)
-        return self.repository.run("-c", setting, *command, codes=(0, 1))
+        command = ("-c", setting, "merge-tree", "--write-tree", "-z")
+        printed = self.repository.run(*command, *(name for _, name in sides), codes=(0, 1))
+        if printed.count(b"\0") == 1:
+            return printed
+        for label, name in sides:  # markers have what a commit was named by
+            self.repository.run("update-ref", f"refs/heads/{label}", name)
+        return self.repository.run(*command, *(label for label, _ in sides), codes=(0, 1))
 
     def pack(self, wanted: Iterable[str], without: Iterable[str]) -> bytes:
         """Pack all objects that lead to `wanted`, apart from those that lead to `without`."""

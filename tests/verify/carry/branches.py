@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
+import shutil
+import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from verify import cli
 
+Files = tuple[tuple[str, str], ...]
 BASE = {**BEFORE, PLAN_PATH: PLAN}
 SPLIT = {**AFTER, PLAN_PATH: PLAN}
 MOVE = f"Move Money\n\nMechanical-Move: {PLAN_PATH}"
@@ -17,6 +23,20 @@ LATER = {"README": "later\n"}
 EARLIER = {"NEWS": "earlier\n"}
 ORDERS = BEFORE["shop/orders.py"]
 TWO = {"shop/orders.py": ORDERS.replace("Decimal(1)", "Decimal(2)")}
+
+
+@cache
+def _laid(before: Files, after: Files, message: str, _: str) -> Path:
+    """Make such a history once in a process; tests work on copies."""
+    folder = Path(tempfile.mkdtemp(prefix="repot-story-")) / "repo"
+    atexit.register(shutil.rmtree, folder.parent, ignore_errors=True)
+    history = History(folder)
+    history.commit(dict(before), "Start")
+    history.git("branch", "feature")
+    history.commit({**dict(before), **EARLIER}, "Earlier")
+    history.commit({**dict(after), **EARLIER}, message)
+    history.commit({**dict(after), **EARLIER, **LATER}, "Later")
+    return folder
 
 
 class Story:
@@ -29,15 +49,13 @@ class Story:
         after: Mapping[str, str] = SPLIT,
         message: str = MOVE,
     ) -> None:
-        self.history = History(folder)
+        key = tuple(before.items()), tuple(after.items()), message
+        shutil.copytree(_laid(*key, os.environ.get("GIT_DEFAULT_HASH", "")), folder, symlinks=True)
+        self.history = History(folder)  # what is there already stays
         self.folder = folder
-        self.before = dict(before)
-        self.start = self.history.commit(before, "Start")
-        self.history.git("branch", "feature")
-        self.parent = self.history.commit({**before, **EARLIER}, "Earlier")
-        self.split = self.history.commit({**after, **EARLIER}, message)
-        self.main = self.history.commit({**after, **EARLIER, **LATER}, "Later")
-        self.state = dict(before)
+        self.before, self.state = dict(before), dict(before)
+        listed = self.git("log", "--reverse", "--format=%H", "main").split()
+        self.start, self.parent, self.split, self.main = listed
 
     def git(self, *arguments: str) -> str:
         return self.history.git(*arguments)

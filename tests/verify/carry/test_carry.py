@@ -350,21 +350,17 @@ class TestRefusals:
         story.git("switch", "--quiet", "feature")
         assert self.refused(story, "feature", "--over", story.split)["kind"] == "checked-out"
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
+    def test_options_that_do_not_go_together(self, capsys: pytest.CaptureFixture[str]) -> None:
+        for arguments in (
             ("--continue", "--abort"),
             ("feature", "--continue"),
             ("--over", "x"),
             ("feature",),
             ("a", "b", "--over", "x"),
             ("a", "--over", "x", "--put", "nothing"),
-        ],
-    )
-    def test_options_that_do_not_go_together(
-        self, arguments: tuple[str, ...], story: Story
-    ) -> None:
-        assert story.carry(*arguments)[0] == 2
+        ):
+            assert cli.run(["carry", *arguments]) == 2
+            assert "repot carry --help" in capsys.readouterr().err
 
     @pytest.mark.parametrize("mode", ["--continue", "--abort"])
     def test_nothing_to_go_on_with(self, mode: str, story: Story) -> None:

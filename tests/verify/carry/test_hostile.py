@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import FULL
 from tests.verify.carry.branches import BASE, SPLIT, TWO, Story
 from tests.verify.histories import PLAN, PLAN_PATH
 
@@ -63,7 +64,18 @@ def test_nothing_that_is_configured_is_run(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("name", ["-x", "--abort", "$(touch RAN)", "a;b'c\"d", "Ünï/çödé", "HEAD"])
+NAMES = ("--abort", "$(touch RAN)", "-x", "a;b'c\"d", "Ünï/çödé", "HEAD")
+TRAILERS = (
+    ("../../etc/passwd", PLAN),
+    (PLAN_PATH, "format = 1\nimport = 'os'\n"),
+    ("/etc/passwd", PLAN),
+    (".git/config", PLAN),
+    (PLAN_PATH, "a" * 100),
+    ("none.toml", PLAN),
+)
+
+
+@pytest.mark.parametrize("name", NAMES[: 6 if FULL else 2])
 def test_a_branch_may_have_any_name(name: str, tmp_path: Path) -> None:
     name = name.replace(" ", "${IFS}")
     story = Story(tmp_path / "repo")
@@ -96,17 +108,7 @@ def test_a_path_may_be_any_bytes(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("trailer", "plan"),
-    [
-        ("../../etc/passwd", PLAN),
-        ("/etc/passwd", PLAN),
-        (".git/config", PLAN),
-        (PLAN_PATH, "format = 1\nimport = 'os'\n"),
-        (PLAN_PATH, "a" * 100),
-        ("none.toml", PLAN),
-    ],
-)
+@pytest.mark.parametrize(("trailer", "plan"), TRAILERS[: 6 if FULL else 2])
 def test_a_split_whose_trailer_or_plan_is_no_good_is_refused(
     trailer: str, plan: str, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from verify.carry import standing
 from verify.carry.moving import Mover
 from verify.history.own import Own
 
-STEPS = range(1, 9) if FULL else (2, 4, 7)  # of those that write, the one at which it breaks off
+STEPS = range(1, 9) if FULL else (4, 7)  # of those that write, the one at which it breaks off
 THREE = SPLIT["shop/money.py"].replace("(1)", "(3)")
 
 
@@ -257,3 +257,44 @@ class TestBrokenOff:
         assert story.carry("--abort")[0] == 0
         assert not story.left()
         assert EARLIER.keys() <= story.files("main").keys()
+
+
+@pytest.mark.parametrize("kind", ["bare", "sha256"])
+def test_a_repository_of_another_kind(kind: str, tmp_path: Path) -> None:
+    form = kind if kind == "sha256" else "sha1"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_DEFAULT_HASH", form)
+        story = Story(tmp_path / "repo", after={**SPLIT, "shop/money.py": THREE})
+    story.commit(TWO)
+    if kind == "bare":
+        story.git("clone", "--quiet", "--mirror", ".", str(tmp_path / "bare.git"))
+        story.folder = story.history.folder = tmp_path / "bare.git"
+    data = story.over()[1]
+    (worktree(data) / "shop/money.py").write_text(THREE.replace("(3)", "(4)"))
+    story.git("-C", str(worktree(data)), "add", "--all")
+    assert story.carry("--continue")[0] == 0
+    assert story.changed() == {"shop/money.py"}
+
+
+def test_what_git_refuses_is_a_refusal(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    tip = story.commit(TWO)
+    story.git("update-ref", "refs/repot/carried/feature/x", tip)
+    code, data = story.over()
+    assert (code, data["refusal"]["kind"]) == (2, "carry-git")
+    assert "refs/repot/carried/feature" in data["refusal"]["cause"]
+    assert story.git("rev-parse", "feature") == tip
+    assert not story.left()
+
+
+def test_what_main_has_beside_the_split_is_not_the_branchs_own(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    story.git("switch", "--quiet", "--create", "splitting", story.split)
+    story.git("branch", "--force", "main", story.parent)
+    story.git("switch", "--quiet", "main")
+    story.history.commit({**BASE, **EARLIER, **LATER}, "Main went on")
+    story.git("branch", "--force", "feature", "main")
+    story.state = {**BASE, **EARLIER, **LATER}
+    story.commit(TWO, "Two")
+    code, data = story.carry("--check", "feature", "--over", "splitting")
+    assert (code, [b["commits"] for b in data["branches"]]) == (0, [1])

@@ -39,11 +39,15 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The plan for one tree, and what was done to it. `why` says what makes it fit nowhere."""
+    """The plan for one tree, and what was done to it. `why` says what makes it fit nowhere.
+
+    `made`: the tree has the move already.
+    """
 
     plan: Plan
     told: tuple[Told, ...] = ()
     why: Refusal | None = None
+    made: bool = False
 
 
 @dataclass(slots=True)

@@ -121,7 +121,9 @@ class Mover:
         except Refusal:  # damaged: what is known without it is removed
             folder = standing.default_worktree(self.folder)
         else:
-            folder = self._stop().worktree if stop is None else stop.worktree
+            stop = stop or self._stop()
+            self._refuse_finished(stop)
+            folder = stop.worktree
         self._clean(folder)
         return folder
 
@@ -154,15 +156,19 @@ class Mover:
         lines = [f"update {_CARRYING}{name}\0{commit}\0\0" for name, commit in names.items()]
         own.change_refs(lines, "repot carry: stopped")
         standing.save(self.folder, stop)
-        self._lay(stop)
+        try:
+            self._lay(stop)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                "the branch stands where it stood; `repot carry --continue` lays the stop out"
+            ) from None
         subjects = {own.id: own.commit.subject for own in way.branch.commits}
         return Stopped(replace(stop, laid=True), halt, subjects)
 
     def _lay(self, stop: Stop) -> None:
         """Lay the stop out in its worktree, with what git could not merge in the index."""
-        link = stop.worktree / ".git"
-        if link.exists():
-            linked = Own(Repository(link, stop.worktree))
+        linked = self._linked(stop)
+        if linked is not None:
             linked.call("update-ref", "--no-deref", "HEAD", stop.head)
         else:
             linked = Own(self.repository).linked(stop.worktree, stop.head)
@@ -175,17 +181,26 @@ class Mover:
         linked.call("update-index", "-z", "--index-info", data=data)
         standing.save(self.folder, replace(stop, laid=True))
 
-    def _resolved(self, stop: Stop) -> str:
-        """Give the tree that a person made of a stop. Raises `Refusal` where it is not ready."""
+    def _linked(self, stop: Stop) -> Own | None:
+        """Open the worktree of a stop, if it is there. Refuses one of another repository."""
         link = stop.worktree / ".git"
         if not link.exists():
+            return None
+        here = Repository(link, stop.worktree)
+        if standing.folder_of(here) != self.folder:
+            raise standing.damaged(stop.worktree)
+        return Own(here)
+
+    def _resolved(self, stop: Stop) -> str:
+        """Give the tree that a person made of a stop. Raises `Refusal` where it is not ready."""
+        own = self._linked(stop)
+        if own is None:
             raise Refusal(
                 "carry-unresolved",
                 "The worktree of the stop is not there any longer.",
                 next_step="Give up with `repot carry --abort`, and begin again.",
                 place=Place(str(stop.worktree)),
             )
-        own = Own(Repository(link, stop.worktree))
         left = own.call("ls-files", "-z", "--unmerged").split("\0")
         unmerged = [row.partition("\t")[2] for row in left if row]
         with suppress(GitError):  # it says by its exit code what is asked for below
@@ -227,7 +242,12 @@ class Mover:
         ]
         own.change_refs(lines, f"repot carry: over {job.splits[-1].commit}")
         if stop is not None:
-            self._clean(stop.worktree)
+            try:
+                self._clean(stop.worktree)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(
+                    "the branch was carried; `repot carry --continue` removes what is left"
+                ) from None
         old = {own.id: own for own in way.branch.commits}
         origins = [step.origin for step in progress.chain]
         commits = tuple(
@@ -244,7 +264,18 @@ class Mover:
         stands = dict(refs(self.repository)).get(HEADS + job.branch)
         if stands == job.tip:
             return
-        if stop.finished and stands == stop.finished:  # only the worktree was left to remove
+        self._refuse_finished(stop)
+        raise Refusal(
+            "carry-moved",
+            f"`{job.branch}` does not stand at {job.tip[:12]} any longer.",
+            next_step="Give up with `repot carry --abort`, and carry the branch as it is now.",
+            place=Place(job.branch),
+        )
+
+    def _refuse_finished(self, stop: Stop) -> None:
+        """Say that a branch was carried, of which only the worktree was left to remove."""
+        job = stop.job
+        if stop.finished and dict(refs(self.repository)).get(HEADS + job.branch) == stop.finished:
             self._clean(stop.worktree)
             raise Refusal(
                 "carry-nothing",
@@ -252,12 +283,6 @@ class Mover:
                 next_step="Nothing is left to do.",
                 place=Place(job.branch),
             )
-        raise Refusal(
-            "carry-moved",
-            f"`{job.branch}` does not stand at {job.tip[:12]} any longer.",
-            next_step="Give up with `repot carry --abort`, and carry the branch as it is now.",
-            place=Place(job.branch),
-        )
 
     def _refuse_checked_out(self, branch: str) -> None:
         listed = self.repository.run("worktree", "list", "--porcelain", "-z")

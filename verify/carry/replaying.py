@@ -59,6 +59,8 @@ class Replays:
 
     def replay(self, tree: str, fit: Fit, skipped: Skipped = NOTHING) -> Replayed:
         """Apply a plan to a tree. Raises `Refusal`."""
+        if fit.made:
+            return Replayed(tree, skipped, ())
         if fit.why is not None:
             raise fit.why
         plan = without_empty(fit.plan)

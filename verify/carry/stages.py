@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.formatters import Formatters
 from transforms.reading.load import parse_plan
@@ -128,7 +129,9 @@ class Stage(ABC):
         try:
             there = shop.moved(ours, path)
         except Refusal as refusal:
-            return Result(by_git(shop, step, ours), refusal)
+            if refusal.kind != "already-applied":
+                return Result(by_git(shop, step, ours), refusal)
+            there = ours  # main made the same move
         if own == step.tree:
             return Result(Merge(there))
         told = Told("own plan", path, "the commit has more than its plan gives: that is merged")
@@ -194,11 +197,23 @@ class Over(Stage):
         if self._replays is None:
             self._replays = Replays(shop.scratch, shop.merges.tree, lambda: self._formatters)
         fitting = Fitting(self.split.plan, self._parent, self._puts)
-        self._fits = _Fits(fitting.fit(shop.merges.tree(chain[0].base)))
+        self._fits = _Fits(self._fit(fitting, shop.merges.tree(chain[0].base)))
         # Where main itself cannot be split so, no commit of the branch is to blame.
         self._replays.replay(chain[0].base, self._fits.first)
         for step in chain:
-            self._fits.each.append(fitting.fit(shop.merges.tree(step.tree)))
+            self._fits.each.append(self._fit(fitting, shop.merges.tree(step.tree)))
+
+    def _fit(self, fitting: Fitting, tree: GitTree) -> Fit:
+        """Fit the plan to a tree; one in which the branch made the same move stays as it is."""
+        fit = fitting.fit(tree)
+        if fit.why is None:
+            return fit
+        try:
+            apply(self.split.plan, tree)
+        except Refusal as refusal:
+            if refusal.kind == "already-applied":
+                return Fit(fit.plan, made=True)
+        return fit
 
     def _between(self, shop: Workshop, at: int, step: Step, ours: str) -> Result:
         if self._replays is None:

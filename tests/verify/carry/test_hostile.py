@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -157,3 +158,39 @@ def test_a_check_writes_nothing_and_takes_patterns_in_a_bare_repository(tmp_path
     assert (code, len(data["branches"])) == (2, 2)
     assert story.carry("--check", "none*", "--over", story.split)[0] == 2
     assert sorted(os.walk(bare)) == before
+
+
+LINKS = ("lock", "", "state.json.new", "state.json", "tree", "..")
+
+
+@pytest.mark.parametrize("name", LINKS[: 6 if FULL else 2])
+def test_no_link_that_a_repository_came_with_is_followed(name: str, tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo", after={**SPLIT, "shop/money.py": THREE})
+    tip = story.commit(TWO)
+    precious, folder = tmp_path / "precious", tmp_path / "home"
+    folder.mkdir()
+    precious.write_text("precious")
+    (folder / "file").write_text("precious")
+    link = Path(os.path.normpath(story.folder / ".git/repot/carry" / name))
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(folder if name in ("tree", "", "..") else precious)
+    story.carry("--abort")
+    story.over()
+    story.carry("--continue")
+    assert precious.read_text() == (folder / "file").read_text() == "precious"
+    assert [path.name for path in folder.iterdir()] == ["file"]
+    assert story.git("rev-parse", "feature") == tip
+
+
+def test_a_worktree_of_another_repository_is_left_alone(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo", after={**SPLIT, "shop/money.py": THREE})
+    other = Story(tmp_path / "other", after={**SPLIT, "shop/money.py": THREE})
+    story.commit(TWO)
+    story.over()
+    other.git("worktree", "add", "--quiet", str(tmp_path / "theirs"), "feature")
+    state = story.folder / ".git/repot/carry/state.json"
+    data = json.loads(state.read_text())
+    state.write_text(json.dumps({**data, "worktree": str(tmp_path / "theirs"), "laid": False}))
+    assert story.carry("--continue")[1]["refusal"]["kind"] == "carry-damaged"
+    story.carry("--abort")
+    assert other.git("-C", str(tmp_path / "theirs"), "status", "--porcelain") == ""

@@ -14,6 +14,7 @@ from transforms.tree import GitTree
 from transforms.tree.git import GitError
 from verify.history.scratch import Scratch
 
+_MOST_KEPT = 8  # trees of which the listing is kept
 OURS = "carried"  # how conflict markers name what the branch comes to stand on
 
 
@@ -48,8 +49,10 @@ class Merges:
         self._trees: dict[str, GitTree] = {}
 
     def tree(self, name: str) -> GitTree:
-        """Open a tree as what plans are applied to."""
+        """Open a tree as what plans are applied to. The last few are kept: a listing is large."""
         if name not in self._trees:
+            if len(self._trees) >= _MOST_KEPT:
+                del self._trees[next(iter(self._trees))]
             tree = GitTree.known(self._scratch.repository, self._scratch.commit(name))
             tree.label = "branch"
             self._trees[name] = tree

@@ -40,7 +40,7 @@ class Replays:
         opened: Callable[[str], GitTree],
         formatters: Callable[[], Formatters],
     ) -> None:
-        self._scratch, self._opened, self._formatters = scratch, opened, formatters
+        self._scratch, self.opened, self._formatters = scratch, opened, formatters
         self._known: dict[tuple[str, str, Skipped], Replayed | Refusal] = {}
 
     def pair(self, before: tuple[str, Fit], after: tuple[str, Fit]) -> tuple[Replayed, Replayed]:
@@ -76,7 +76,7 @@ class Replays:
         return found
 
     def _replay(self, name: str, plan: Plan, skipped: Skipped) -> Replayed:
-        tree = self._opened(name)
+        tree = self.opened(name)
         told: list[Told] = []
         accepts = plan.accepts
         while True:

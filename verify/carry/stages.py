@@ -196,6 +196,7 @@ class Over(Stage):
         """Fit the plan to each tree, in their order: what one decides holds for the next."""
         if self._replays is None:
             self._replays = Replays(shop.scratch, shop.merges.tree, lambda: self._formatters)
+        self._replays.opened = shop.merges.tree  # the trees of other branches may go
         fitting = Fitting(self.split.plan, self._parent, self._puts)
         self._fits = _Fits(self._fit(fitting, shop.merges.tree(chain[0].base)))
         # Where main itself cannot be split so, no commit of the branch is to blame.

@@ -26,35 +26,29 @@ def story(tmp_path: Path) -> Story:
 
 
 class TestWhatFollows:
-    def test_an_edit_of_moved_code_follows_it(self, story: Story) -> None:
-        old = story.commit(TWO, "Two cents")
+    def test_edits_follow_the_code_and_new_callers_get_the_new_import(self, story: Story) -> None:
+        old = [
+            story.commit(TWO, "Two"),
+            story.commit({"shop/orders.py": TWO["shop/orders.py"].replace("(2)", "(3)")}, "Three"),
+            story.commit({"new.py": "from shop.orders import Money, pay\n\nprint(Money, pay)\n"}),
+            story.commit({"till.py": BASE["till.py"] + "print(1)\n", "notes.txt": "a\r\nb"}),
+        ]
         code, data = story.over()
         assert (code, data["outcome"]) == (0, "carried")
-        assert story.changed() == {"shop/money.py"}
-        assert story.text("shop/money.py") == AFTER["shop/money.py"].replace("(1)", "(2)")
-        assert data["commits"] == [{"old": old, "new": story.git("rev-parse", "feature")}]
-        assert story.git("rev-parse", "feature~") == story.main == data["onto"]
-
-    def test_a_new_caller_of_the_old_path_gets_the_new_import(self, story: Story) -> None:
-        story.commit({"new.py": "from shop.orders import Money, pay\n\nprint(Money, pay)\n"})
-        assert story.over()[0] == 0
+        new = story.git("rev-list", "--reverse", "main..feature").split()
+        assert data["commits"] == [
+            {"old": before, "new": after} for before, after in zip(old, new, strict=True)
+        ]
+        assert story.git("log", "--format=%s", "main..feature") == "Work\nWork\nThree\nTwo"
+        assert story.git("rev-parse", "feature~4") == story.main == data["onto"]
+        assert story.changed("feature~3") == {"shop/money.py"}
+        for rev, cents in (("feature~3", "(2)"), ("feature", "(3)")):
+            text = AFTER["shop/money.py"].replace("(1)", cents)
+            assert story.text("shop/money.py", rev) == text
         assert story.text("new.py") == AFTER["till.py"]
-        assert story.changed() == {"new.py"}
-
-    def test_what_has_nothing_to_do_with_the_split_stays(self, story: Story) -> None:
-        story.commit({"till.py": BASE["till.py"] + "print(1)\n", "notes.txt": "a\r\nb"})
-        assert story.over()[0] == 0
-        assert story.git("cat-file", "blob", "feature:notes.txt") == "a\r\nb"
         assert story.text("till.py") == AFTER["till.py"] + "print(1)\n"
-
-    def test_each_commit_is_carried_by_itself(self, story: Story) -> None:
-        story.commit(TWO, "Two")
-        story.commit({"shop/orders.py": TWO["shop/orders.py"].replace("(2)", "(3)")}, "Three")
-        story.commit({"a.txt": "a\n"}, "A")
-        assert story.over()[0] == 0
-        assert story.git("log", "--format=%s", "main..feature") == "A\nThree\nTwo"
-        assert "(2)" in story.text("shop/money.py", "feature~2")
-        assert "(3)" in story.text("shop/money.py", "feature~1")
+        assert story.git("cat-file", "blob", "feature:notes.txt") == "a\r\nb"
+        assert story.changed() == {"shop/money.py", "new.py", "till.py", "notes.txt"}
 
     def test_the_plan_may_be_inferred(self, tmp_path: Path) -> None:
         story = Story(tmp_path / "repo", BEFORE, AFTER, "Move money, by hand")
@@ -263,20 +257,15 @@ class TestWhatIsKept:
         assert one == two
         assert "Ann COMMITTER" in two
 
-    def test_the_old_tip_is_kept(self, story: Story) -> None:
-        tip = story.commit(TWO)
-        assert story.over()[1]["kept"] == "refs/repot/carried/feature"
-        assert story.git("rev-parse", "refs/repot/carried/feature") == tip
-
-    def test_the_same_branch_gives_the_same_ids(self, tmp_path: Path) -> None:
+    def test_the_old_tip_and_the_same_branch_gives_the_same_ids(self, story: Story) -> None:
         tips = []
-        story = Story(tmp_path / "one")
-        story.commit(TWO)
+        old = story.commit(TWO)
         for _ in range(2):
-            assert story.over()[0] == 0
+            assert story.over()[1]["kept"] == "refs/repot/carried/feature"
+            assert story.git("rev-parse", "refs/repot/carried/feature") == old
             tips.append(story.git("rev-parse", "feature"))
-            story.git("branch", "--force", "feature", "refs/repot/carried/feature")
-        assert tips[0] == tips[1]
+            story.git("branch", "--force", "feature", old)
+        assert tips[0] == tips[1] != old
 
     def test_signatures_are_dropped_and_counted(self, story: Story) -> None:
         story.commit(TWO)

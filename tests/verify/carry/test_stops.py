@@ -14,7 +14,7 @@ from verify.carry import standing
 from verify.carry.moving import Mover
 from verify.history.own import Own
 
-STEPS = range(1, 9) if FULL else (4, 7)  # of those that write, the one at which it breaks off
+STEPS = range(1, 9) if FULL else (7,)  # of those that write, the one at which it breaks off
 THREE = SPLIT["shop/money.py"].replace("(1)", "(3)")
 
 
@@ -46,42 +46,16 @@ class TestStop:
         assert (worktree(data) / "a.txt").exists()
         assert story.git("-C", str(worktree(data)), "log", "-1", "--format=%s") == "Before"
         assert story.git("status", "--porcelain") == ""
+        assert story.over()[1]["refusal"]["kind"] == "carry-unfinished"
+        self.go_on(story, data)
 
-    def test_going_on_ends_in_the_branch(self, story: Story) -> None:
-        data = story.over()[1]
-        four = THREE.replace("(3)", "(4)")
-        (worktree(data) / "shop/money.py").write_text(four)
-        story.git("-C", str(worktree(data)), "add", "shop/money.py")
-        code, done = story.carry("--continue")
-        assert (code, done["outcome"]) == (0, "carried")
-        assert story.text("shop/money.py") == four
-        assert story.git("log", "--format=%s", "main..feature") == "After\nTwo\nBefore"
-        assert not story.left()
-
-    def test_it_is_a_whole_answer_to_take_what_the_split_left(self, story: Story) -> None:
-        data = story.over()[1]
-        (worktree(data) / "shop/money.py").write_text(THREE)
-        story.git("-C", str(worktree(data)), "add", "--all")
-        assert story.carry("--continue")[0] == 0
-        assert story.git("log", "--format=%s", "main..feature") == "After\nBefore"
-
-    def test_giving_up_leaves_all_as_it_was(self, story: Story) -> None:
-        tip = story.git("rev-parse", "feature")
-        data = story.over()[1]
-        code, given_up = story.carry("--abort")
-        assert (code, given_up["worktree"]) == (0, data["worktree"])
-        assert story.git("rev-parse", "feature") == tip
-        assert not story.left()
-        assert not story.git("for-each-ref", "refs/repot")
-        assert story.over()[0] == 1
-
-    def test_what_is_not_resolved_is_not_gone_on_with(self, story: Story) -> None:
-        data = story.over()[1]
-        path = worktree(data) / "shop/money.py"
+    def go_on(self, story: Story, data: dict[str, Any]) -> None:
+        """Go on too early in every way, and then in the right one."""
+        path, four = worktree(data) / "shop/money.py", THREE.replace("(3)", "(4)")
         cases = [
             ("is not resolved", path.read_text(), False),
             ("holds conflict markers", path.read_text(), True),
-            ("was changed and not added", THREE.replace("(3)", "(5)"), False),
+            ("was changed and not added", four, False),
         ]
         for cause, text, add in cases:
             path.write_text(text)
@@ -90,10 +64,29 @@ class TestStop:
             code, found = story.carry("--continue")
             assert (code, found["refusal"]["kind"]) == (2, "carry-unresolved")
             assert cause in found["refusal"]["cause"]
+        story.git("-C", str(worktree(data)), "add", "shop/money.py")
+        code, done = story.carry("--continue")
+        assert (code, done["outcome"]) == (0, "carried")
+        assert story.text("shop/money.py") == four
+        assert story.git("log", "--format=%s", "main..feature") == "After\nTwo\nBefore"
+        assert not story.left()
 
-    def test_one_branch_at_a_time(self, story: Story) -> None:
-        story.over()
-        assert story.over()[1]["refusal"]["kind"] == "carry-unfinished"
+    def test_giving_up_leaves_all_as_it_was(self, story: Story, tmp_path: Path) -> None:
+        tip = story.git("rev-parse", "feature")
+        for here in (Mover(story.folder).folder / "tree", tmp_path / "here"):
+            options = [] if here.name == "tree" else ["--worktree", str(here)]
+            data = story.over(*options)[1]
+            code, given_up = story.carry("--abort")
+            assert (code, given_up["worktree"], data["worktree"]) == (0, str(here), str(here))
+            assert story.git("rev-parse", "feature") == tip
+            assert not story.left()
+            assert not here.exists()
+            assert not story.git("for-each-ref", "refs/repot")
+        (tmp_path / "full").mkdir()
+        (tmp_path / "full/file").touch()
+        refused = story.over("--worktree", str(tmp_path / "full"))[1]["refusal"]
+        assert refused["kind"] == "carry-worktree"
+        assert (tmp_path / "full/file").exists()
 
     def test_a_branch_that_moved_meanwhile_is_left_alone(self, story: Story) -> None:
         data = story.over()[1]
@@ -104,40 +97,24 @@ class TestStop:
         assert story.git("rev-parse", "feature") == story.start
         assert story.carry("--abort")[0] == 0
 
-    def test_the_worktree_may_lie_elsewhere(self, story: Story, tmp_path: Path) -> None:
-        data = story.over("--worktree", str(tmp_path / "here"))[1]
-        assert worktree(data) == tmp_path / "here"
-        assert story.carry("--abort")[0] == 0
-        assert not (tmp_path / "here").exists()
-        (tmp_path / "full").mkdir()
-        (tmp_path / "full/file").touch()
-        refused = story.over("--worktree", str(tmp_path / "full"))[1]["refusal"]
-        assert refused["kind"] == "carry-worktree"
-        assert (tmp_path / "full/file").exists()
-
     def test_a_conflict_with_main_is_said_to_be_an_ordinary_one(self, tmp_path: Path) -> None:
         story = Story(tmp_path / "repo")
-        story.commit({"NEWS": "mine\n"})
+        story.commit({"NEWS": "mine\n", "README": "mine\n", **TWO})
         code, data = story.over()
-        assert code == 1
-        assert data["stage"] == f"onto {story.parent[:12]}, as a rebase does"
-        path = worktree(data) / "NEWS"
-        path.write_text("both\n")
-        story.git("-C", str(path.parent), "add", "NEWS")
-        assert story.carry("--continue")[0] == 0
+        for name, onto, text in (
+            ("NEWS", story.parent, "both\n"),
+            ("README", story.main, LATER["README"]),
+        ):
+            assert code == 1
+            assert data["stage"] == f"onto {onto[:12]}, as a rebase does"
+            path = worktree(data) / name
+            path.write_text(text)
+            story.git("-C", str(path.parent), "add", name)
+            code, data = story.carry("--continue")
+        assert code == 0
         assert story.text("NEWS") == "both\n"
         assert story.text("till.py") == AFTER["till.py"]
-
-    def test_so_is_one_with_what_main_did_later(self, tmp_path: Path) -> None:
-        story = Story(tmp_path / "repo")
-        story.commit({"README": "mine\n", **TWO})
-        data = story.over()[1]
-        assert data["stage"] == f"onto {story.main[:12]}, as a rebase does"
-        path = worktree(data) / "README"
-        path.write_text(LATER["README"])
-        story.git("-C", str(path.parent), "add", "README")
-        assert story.carry("--continue")[0] == 0
-        assert story.changed() == {"shop/money.py"}
+        assert story.changed() == {"NEWS", "shop/money.py"}
 
     def test_a_plan_that_is_refused_leaves_what_git_merges(self, tmp_path: Path) -> None:
         story = Story(tmp_path / "repo")
@@ -152,15 +129,16 @@ class TestStop:
         assert story.changed() == {"shop/money.py"}
 
     def test_several_stops_follow_one_another(self, story: Story) -> None:
+        """One is answered by what the split left: then main has that commit, and it is dropped."""
         story.commit({"shop/orders.py": ORDERS.replace("(1)", "(7)")}, "Seven")
-        for text in ("(6)", "(8)"):
+        for text in ("(3)", "(8)"):
             data = story.carry("--continue")[1] if story.left() else story.over()[1]
             assert data["outcome"] == "stopped"
             (worktree(data) / "shop/money.py").write_text(THREE.replace("(3)", text))
             story.git("-C", str(worktree(data)), "add", "--all")
         assert story.carry("--continue")[0] == 0
         assert "(8)" in story.text("shop/money.py")
-        assert "(6)" in story.text("shop/money.py", "feature~2")
+        assert story.git("log", "--format=%s", "main..feature") == "Seven\nAfter\nBefore"
 
 
 class Crash(BaseException):

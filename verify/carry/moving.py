@@ -55,8 +55,11 @@ class Mover:
     """Carries a branch of one repository."""
 
     def __init__(self, repo: Path) -> None:
-        self.repository = _found(repo)
-        self.folder = standing.folder_of(self.repository)
+        found = _found(repo)
+        self.folder = standing.folder_of(found)
+        # From inside a linked worktree, which may be the stop's own, work is done from outside it.
+        is_linked = found.git_dir.is_file()
+        self.repository = Repository(self.folder.parents[1], None) if is_linked else found
 
     @contextmanager
     def alone(self) -> Iterator[None]:

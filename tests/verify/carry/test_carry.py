@@ -121,6 +121,19 @@ class TestWhatFollows:
         assert story.text("till.py") == till.replace("shop.orders", "shop.money")
         assert cli.run(["chain", "main..feature", "--repo", str(story.folder), "--no-cache"]) == 0
 
+    def test_a_module_that_went_elsewhere_whole_takes_its_edits_along(self, tmp_path: Path) -> None:
+        plan = {PLAN_PATH: 'format = 2\n\n[[move]]\nmodule = "shop.orders"\nto = "shop.sales"\n'}
+        till = BASE["till.py"].replace("shop.orders", "shop.sales")
+        after = {path: text for path, text in BASE.items() if path != "shop/orders.py"}
+        after |= {"shop/sales.py": ORDERS, "till.py": till, **plan}
+        story = Story(tmp_path / "repo", {**BASE, **plan}, after)
+        story.commit({**TWO, "new.py": BASE["till.py"]})
+        code, data = story.over()
+        assert code == 0, data
+        assert story.changed() == {"shop/sales.py", "new.py"}
+        assert story.text("shop/sales.py") == TWO["shop/orders.py"]
+        assert story.text("new.py") == till
+
     def test_a_branch_that_made_the_same_move_keeps_what_it_did_then(self, story: Story) -> None:
         story.commit({"a.txt": "a\n"}, "Before")
         moved = {path: SPLIT[path] for path in ("shop/orders.py", "shop/money.py", "till.py")}

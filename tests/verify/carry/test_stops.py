@@ -10,6 +10,7 @@ import pytest
 from tests.effort import FULL
 from tests.verify.carry.branches import BASE, EARLIER, LATER, ORDERS, SPLIT, TWO, Story
 from tests.verify.histories import AFTER
+from verify import cli
 from verify.carry import standing
 from verify.carry.moving import Mover
 from verify.history.own import Own
@@ -127,6 +128,18 @@ class TestStop:
         story.git("-C", str(worktree(data)), "add", "--all")
         assert story.carry("--continue")[0] == 0
         assert story.changed() == {"shop/money.py"}
+
+    def test_going_on_from_inside_the_worktree(
+        self, story: Story, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        data = story.over()[1]
+        (worktree(data) / "shop/money.py").write_text(THREE.replace("(3)", "(4)"))
+        story.git("-C", str(worktree(data)), "add", "--all")
+        monkeypatch.chdir(worktree(data))
+        assert cli.run(["carry", "--continue"]) == 0
+        monkeypatch.chdir(story.folder)
+        assert "(4)" in story.text("shop/money.py")
+        assert not story.left()
 
     def test_several_stops_follow_one_another(self, story: Story) -> None:
         """One is answered by what the split left: then main has that commit, and it is dropped."""

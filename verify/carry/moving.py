@@ -90,9 +90,9 @@ class Mover:
             )
         self._refuse_checked_out(job.branch)
         folder = worktree.absolute() if worktree else standing.default_worktree(self.folder)
-        if worktree is None:
-            self._remove(folder)  # left by a run that was killed
-        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        self._clean(standing.default_worktree(self.folder))  # left by a run that was killed
+        is_taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        if worktree is not None and is_taken:
             raise Refusal(
                 "carry-worktree",
                 "A worktree would be made here, and something is here already.",

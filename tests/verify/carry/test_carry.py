@@ -107,6 +107,17 @@ class TestWhatFollows:
         code, data = story.over()
         assert (code, data["refusal"]["kind"]) == (1, "carry-source")
 
+    def test_a_file_that_the_branch_renamed_is_followed_where_the_split_changed_more(
+        self, tmp_path: Path
+    ) -> None:
+        more = AFTER["till.py"] + "print('more')\n"
+        story = Story(tmp_path / "repo", after={**SPLIT, "till.py": more})
+        story.commit({"till.py": None, "cash.py": BASE["till.py"]}, "Rename")
+        code, data = story.over()
+        assert code == 0, data
+        assert "till.py" not in story.files()
+        assert story.text("cash.py") == more
+
     def test_a_move_with_a_trailer_is_carried_by_its_own_plan(self, story: Story) -> None:
         own = PLAN.replace("shop.money", "shop.paying").replace('"Money"', '"pay"')
         story.commit({"plans/own.toml": own}, "Plan")
@@ -186,6 +197,17 @@ class TestSymbols:
         assert story.changed() == {home}
         assert "def count" in story.text(home)
         assert [n["kind"] for n in data["notes"]] == ["added"]
+
+    def test_one_that_was_added_between_the_two_goes_with_who_uses_it(self, tmp_path: Path) -> None:
+        story = Story(tmp_path / "repo")
+        orders = TWO["shop/orders.py"].replace("(2)", "(two())")
+        orders = orders.replace("def pay", "def two():\n    return 2\n\n\ndef pay")
+        orders = orders.replace("    cent = d", "    def cent(self):\n        return d")
+        story.commit({"shop/orders.py": orders})
+        code, data = story.over()
+        assert code == 0, data
+        assert story.changed() == {"shop/money.py"}
+        assert "def two" in story.text("shop/money.py")
 
     def test_where_the_source_goes_a_person_is_asked(self, tmp_path: Path) -> None:
         plan = PLAN.replace("[[destination]]", 'emptied = "delete"\n\n[[destination]]')

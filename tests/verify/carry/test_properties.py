@@ -109,11 +109,9 @@ def outcome(case: Case) -> str:
                 carried = contents(GitTree(scratch.folder, scratch.commit(tree)))
         except Refusal as refusal:
             return f"refused: {refusal.kind}"
-        if whole is None:
-            return "git stops, carry does not"
-        module = case.before
-        for edits in (case.later, *case.branch):
-            module = edited(module, edits)
+        if whole is None or broken(whole):
+            alone = "git stops, carry does not"
+            return alone if whole is None else "one side calls what the other deleted"
         try:
             wanted = split(whole, planned(case, whole))
         except Refusal:
@@ -124,12 +122,21 @@ def outcome(case: Case) -> str:
 
 def planned(case: Case, files: Mapping[str, str]) -> Plan:
     """The plan for a module of which only the text is known."""
-    names = [
-        line.removeprefix("def ").partition("(")[0]
-        for line in files["pkg/big.py"].split("\n")
-        if line.startswith("def ")
-    ]
-    return case.plan(Module(tuple((name, ()) for name in names)))
+    return case.plan(Module(tuple((name, ()) for name in defined(files))))
+
+
+def defined(files: Mapping[str, str]) -> list[str]:
+    """The functions of the module."""
+    rows = files["pkg/big.py"].split("\n")
+    return [row[4:].partition("(")[0] for row in rows if row.startswith("def ")]
+
+
+def broken(files: Mapping[str, str]) -> bool:
+    """Whether a caller imports what is not there."""
+    start = "from pkg.big import "
+    rows = [text.split("\n")[0] for text in files.values() if text.startswith(start)]
+    wanted = {name for row in rows for name in row.removeprefix(start).split(", ")}
+    return not wanted <= set(defined(files))
 
 
 def test_what_is_carried_is_the_split_of_what_was_edited() -> None:

@@ -40,6 +40,7 @@ THOROUGH = tuple(
         "verify/bundle/test_build.py::test_is_the_same_under",
         "verify/bundle/test_releases.py",
         "verify/certificate/test_properties.py",
+        "verify/carry/",
         "verify/ci/",
         "verify/hostile/test_contents.py",
         "verify/hostile/test_git.py",

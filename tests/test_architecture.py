@@ -20,7 +20,7 @@ FLOORS = {
     ),
     "verify": (
         "kernel", "certificate", "report", "history", "ancestry", "proofs", "inference", "review",
-        "chain", "reports", "bundle", "release", "ci", "commands", "cli", "__main__",
+        "chain", "carry", "reports", "bundle", "release", "ci", "commands", "cli", "__main__",
     ),
 }  # fmt: skip
 # Arrows of the package itself: what its own `__init__` holds belongs to everybody.

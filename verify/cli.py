@@ -17,6 +17,7 @@ from verify.commands import (
     apply,
     blame,
     bundle,
+    carry,
     certify,
     chain,
     infer,
@@ -46,6 +47,7 @@ Examples:
   repot chain main..HEAD              every commit: claimed moves proved, the others listed
   repot infer main..HEAD -o split.toml
                                       the plan behind a change that came without one
+  repot carry feature --over main~3   an open branch, over a split that main has made meanwhile
   repot bundle split.toml --base main --target HEAD -o check_split.py
                                       one file that proves it to anybody
   repot apply --help                  everything about one command
@@ -85,6 +87,9 @@ app.command("infer", help=infer.HELP)(infer.infer)
 app.command(
     "bundle", help=bundle.HELP, short_help="Write one Python file that checks a move in any clone."
 )(bundle.bundle)
+app.command(
+    "carry", help=carry.HELP, short_help="Carry an open branch over a split that main has made."
+)(carry.carry)
 app.command("series", help=series.HELP)(series.series)
 app.command("blame", help=blame.HELP)(blame.blame)
 

@@ -31,8 +31,17 @@ class GitTree(Tree):
                 next_step="Name one with `--repo`.",
                 place=Place(str(repo)),
             )
-        self.repository = found
-        self.commit = found.resolve(rev)
+        self._open(found, found.resolve(rev))
+
+    @classmethod
+    def known(cls, repository: git.Repository, commit: str) -> GitTree:
+        """Open a commit by its full id, which the repository is known to have."""
+        tree = cls.__new__(cls)
+        tree._open(repository, commit)
+        return tree
+
+    def _open(self, repository: git.Repository, commit: str) -> None:
+        self.repository, self.commit = repository, commit
         self.label = f"commit {self.commit[:_SHORT]}"
         self._ids: dict[str, str] = {}
         self._modes: dict[str, int] | None = None  # until it is listed

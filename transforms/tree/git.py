@@ -14,8 +14,8 @@ GitPython 3.2.1:
   and `GIT_COMMON_DIR`. As it is imported it runs the `git` that PATH finds, the current folder
   included.
 
-So it works where Repot writes, in repositories that it made; `verify.history.made` shuts all this
-out.
+So it works where Repot writes, and `verify.history.made` shuts all this out: in repositories that
+it made, and in the user's own, whose branch `repot carry` moves (`verify.history.own`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PIPE_BUFFER = 1 << 20
 
 # Configuration in the repository is as hostile as any other: what could run a command, hide an
 # object or change how files are listed is overridden, since `-c` wins over every file.
-_OVERRIDES = (
+OVERRIDES = (
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
     f"core.excludesFile={os.devnull}",
@@ -87,8 +87,11 @@ class Repository:
     git_dir: Path
     top: Path | None
 
-    def run(self, *arguments: str, data: bytes = b"") -> bytes:
-        """Give what one git command prints, fed `data`. Raises `GitError` with git's message."""
+    def run(self, *arguments: str, data: bytes = b"", codes: tuple[int, ...] = (0,)) -> bytes:
+        """Give what one git command prints, fed `data`. Raises `GitError` with git's message.
+
+        `codes`: how the command ends where it has answered.
+        """
         finished = subprocess.run(
             self._command(arguments),
             input=data,
@@ -97,7 +100,7 @@ class Repository:
             env=environment(),
             check=False,
         )
-        if finished.returncode:
+        if finished.returncode not in codes:
             raise _failure(finished.stderr)
         return finished.stdout
 
@@ -241,7 +244,7 @@ class Repository:
         exists because configuration can run commands: here it cannot, and `find` applies the
         same check where the repository was not named by the user.
         """
-        options = [option for override in _OVERRIDES for option in ("-c", override)]
+        options = [option for override in OVERRIDES for option in ("-c", override)]
         directories = [f"--git-dir={self.git_dir}", f"--work-tree={self.directory}"]
         return [executable(), *options, *directories, "--literal-pathspecs", *arguments]
 

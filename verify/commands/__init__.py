@@ -3,6 +3,7 @@
 apply    `repot apply`
 blame    `repot blame`
 bundle   `repot bundle`
+carry    `repot carry`
 certify  `repot certify`
 chain    `repot chain`
 infer    `repot infer`

@@ -6,6 +6,7 @@ made      repositories that Repot makes, and writes to through GitPython
 memory    how a process of ours keeps its memory
 merges    whether a merge adds anything to its parents
 lineends  what git would store of a text, by attributes
+own       the repository of the user, where a branch is moved
 patience  work that is given up after some seconds
 ranges    two commits, the first an ancestor of the second, and what differs between them
 revisions what people type for a change: two revisions, one, or none

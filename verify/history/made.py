@@ -23,7 +23,7 @@ _CHANGING = Lock()
 
 
 @contextmanager
-def _under(variables: Mapping[str, str | None]) -> Iterator[None]:
+def under(variables: Mapping[str, str | None]) -> Iterator[None]:
     """Set variables of this process for a moment, or take them away; nothing else here reads them.
 
     GitPython reads some as it is imported, others as it opens a repository.
@@ -35,6 +35,11 @@ def _under(variables: Mapping[str, str | None]) -> Iterator[None]:
             yield
         finally:
             _set(before)
+
+
+def unset() -> dict[str, str | None]:
+    """Name the variables that speak to git, as `under` takes them away."""
+    return {name: None for name in os.environ if name.startswith("GIT_")}
 
 
 def _set(variables: Mapping[str, str | None]) -> None:
@@ -53,7 +58,7 @@ def _git_or_none() -> str:
         return os.devnull
 
 
-with _under({"GIT_PYTHON_GIT_EXECUTABLE": _git_or_none(), "GIT_PYTHON_REFRESH": "quiet"}):
+with under({"GIT_PYTHON_GIT_EXECUTABLE": _git_or_none(), "GIT_PYTHON_REFRESH": "quiet"}):
     import git
     from gitdb import IStream, LooseObjectDB
 
@@ -64,7 +69,7 @@ _IDENTITY = {
 }
 
 
-class _Git(git.Git):
+class SealedGit(git.Git):
     """Runs git under the variables that `transforms.tree.git` gives it, and none besides."""
 
     def execute(
@@ -86,10 +91,10 @@ class Made(git.Repo):
     """A repository that Repot made. What it offers beyond `store` is GitPython's."""
 
     config_level = ("repository",)  # type: ignore[assignment]  # all four, by its type
-    GitCommandWrapperType = _Git
+    GitCommandWrapperType = SealedGit
 
     def __init__(self, folder: Path, *, bare: bool = False, sha256: bool = False) -> None:
-        with _under({name: None for name in os.environ if name.startswith("GIT_")}):
+        with under(unset()):
             super().__init__(folder, expand_vars=False)  # a folder may be named `$x`
         self.git.update_environment(GIT_DIR=str(self.git_dir))  # not any that it finds by itself
         if not bare:
@@ -108,7 +113,7 @@ def make(folder: Path, *, bare: bool = False, sha256: bool = False) -> Made:
     """Make a repository in a folder, which may be there. Raises `Refusal` where git is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     options = ["--bare"] * bare + ["--object-format=sha256"] * sha256
-    _Git(folder).execute(
+    SealedGit(folder).execute(
         ["git", "init", "--quiet", "--template=", "--initial-branch=main", *options]
     )
     return Made(folder, bare=bare, sha256=sha256)

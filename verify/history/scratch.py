@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from transforms.paths import from_bytes, quote, to_bytes
+from transforms.result.changes import Blob
 from transforms.tree.git import GitError, Repository
 from verify.history.made import make
 
@@ -61,6 +62,57 @@ class Scratch:
     def blob(self, data: bytes) -> str:
         """Keep a file's bytes, as they are, and give their id."""
         return self._made.store("blob", data)
+
+    @property
+    def folder(self) -> Path:
+        """Give the folder of the repository."""
+        return self._folder
+
+    def store(self, kind: str, data: bytes) -> str:
+        """Write a blob or a commit, and give its id."""
+        return self._made.store(kind, data)
+
+    def changed(self, tree: str, files: Mapping[str, Blob | None]) -> str:
+        """Make a tree from another one, with some files replaced or added, or removed (`None`)."""
+        gone = "0" * len(tree)
+        rows = [
+            b"0 %s\t%s\0" % (gone.encode(), to_bytes(path))
+            for path, blob in files.items()
+            if blob is None
+        ]
+        for path, blob in files.items():
+            if blob is not None:
+                name = self.blob(blob.data)
+                rows.append(b"%o %s\t%s\0" % (blob.mode, name.encode(), to_bytes(path)))
+        index = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
+        self.repository.run(*index, "read-tree", tree)
+        self.repository.run(*index, "update-index", "-z", "--index-info", data=b"".join(rows))
+        return self._run("write-tree", "--missing-ok", data=b"")
+
+    def merge(
+        self, base: str, ours: tuple[str, str], theirs: tuple[str, str], *, renames: bool
+    ) -> bytes:
+        """Merge two trees that come from a third, as git does; gives what `git merge-tree` prints.
+
+        Each side is a tree and the label that conflict markers get. `renames`: whether git looks
+        for files that one side renamed. The format is that of `git merge-tree --write-tree -z`.
+        """
+        start = self.commit(base)
+        sides = [(label, self.commit(tree, [start])) for tree, label in (ours, theirs)]
+        setting = f"merge.renames={'true' if renames else 'false'}"
+        command = ("-c", setting, "merge-tree", "--write-tree", "-z")
+        printed = self.repository.run(*command, *(name for _, name in sides), codes=(0, 1))
+        if printed.count(b"\0") == 1:
+            return printed
+        for label, name in sides:  # markers have what a commit was named by
+            self.repository.run("update-ref", f"refs/heads/{label}", name)
+        return self.repository.run(*command, *(label for label, _ in sides), codes=(0, 1))
+
+    def pack(self, wanted: Iterable[str], without: Iterable[str]) -> bytes:
+        """Pack all objects that lead to `wanted`, apart from those that lead to `without`."""
+        names = [*wanted, *(f"^{name}" for name in without)]
+        data = "".join(f"{name}\n" for name in names).encode()
+        return self.repository.run("pack-objects", "--quiet", "--revs", "--stdout", data=data)
 
     def flat_tree(self, files: Mapping[str, bytes]) -> str:
         """Make a tree of files without folders; names may not hold a slash."""

@@ -4,6 +4,7 @@ apply     what `apply` reports
 authored  authored text, shown whole
 blame     the report of `repot blame`
 gated     the verdict on what `apply` is about to write
+carry    a branch that was carried, that stopped, and many that were checked
 certify   the report of `repot certify`
 chain     the report of `repot chain`
 decide    the one decision of a review, in words

@@ -17,6 +17,7 @@ doctests  examples in docstrings
 door      the door: from the files of two trees to a certificate
 effects   what acts and what does not: the lists, each with its reason
 entries   from what a program can start
+examples  examples in the docstrings of modules
 explain   edits that a move entails, derived again
 far       writes in files that no run reaches, to names whose readers are others now
 files     files as such: what is run, what hides what, packages that come and go

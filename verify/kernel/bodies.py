@@ -365,6 +365,11 @@ class Bodies:
         self.machine.reads = None
         return found
 
+    def reaching(self) -> bool:
+        """Tell whether what was resolved last leads to what may reach modules by a lookup."""
+        names = (value.name for value in self._met if isinstance(value, Outside))
+        return any(not _REACHING.isdisjoint(name.split(".")[1:]) for name in names)
+
     def _replaces(self, reference: Reference, scope: Scope) -> bool:
         """Tell whether a call replaces a name of a module: who reads that is judged elsewhere."""
         machine, by = self.machine, reference.patched_by

@@ -166,7 +166,8 @@ _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp,
 # Calls that may give back what they were handed, or a module for its name.
 _GIVES = words(
     """import_module __import__ importorskip resolve_name locate reload getattr next iter min max
-    get cast copy partial reduce getmodule pop popitem vars choice nth first"""
+    get cast copy partial reduce getmodule pop popitem vars choice nth first module_from_spec
+    load_module find_module"""
 )
 
 

@@ -22,7 +22,7 @@ _ALL = re.compile(r"\bsys\.modules\s*\.\s*(?:values|items|copy)\b|\blist\(\s*sys
 # What gives a module for its name.
 _GIVING = words(
     """importlib.import_module importlib.__import__ pkgutil.resolve_name pydoc.locate
-    importlib.reload pytest.importorskip sys.modules.get"""
+    importlib.reload pytest.importorskip sys.modules.get importlib.util.find_spec"""
 )
 _LASTS = words("import_module __import__ importorskip resolve_name locate")
 # Calls that do not give back what they are handed, nor keep it.

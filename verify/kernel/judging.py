@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 
-from verify.kernel import computed, doctests, effects, shown, strings, subclasses, tests
+from verify.kernel import computed, doctests, effects, examples, shown, strings, subclasses, tests
 from verify.kernel.bodies import (
     Bodies,
     Probe,
@@ -101,6 +101,7 @@ class Judge:
             self._point(point)
         tests.check(self.both, self.runs)
         doctests.check(self.both)
+        examples.check(self.both)
         strings.check(self.both)
         computed.check(self.both, self.runs.near)
         lost = strings.lost(self.both)
@@ -325,7 +326,7 @@ class Judge:
         if {a.scope.module.path, b.scope.module.path} & self.both.changed:
             if name[0][1] not in self._same:  # type: ignore[index]
                 return True
-        if reaches(a.node) or sets(a.node):
+        if reaches(a.node) or sets(a.node) or one[0].reaching():
             return True
         (ours, _, above), (theirs, _, of) = one, two
         held, now = ours.grasps.by(a, above), theirs.grasps.by(b, of)

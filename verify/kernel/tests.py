@@ -25,10 +25,10 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
-from verify.kernel.nodes import walk
+from verify.kernel.nodes import children, walk
 from verify.kernel.runs import Runs
 from verify.kernel.settings import FILES, Discovery, collection, discovery
-from verify.kernel.source import stored
+from verify.kernel.source import DEFINITIONS, last, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, OPEN, Place
 from verify.kernel.words import words
@@ -367,6 +367,7 @@ class _Tests:
         found: list[Hashable] = [
             (name, key(module.names[name])) for name in _AROUND if name in module.names
         ]
+        found += sorted(_skips(self.tree.source(path).tree))
         for source in (path, *self._chain(path)):
             fixtures = self._fixtures_of(source).values()
             found += sorted((f.made for f in fixtures if f.autouse), key=repr)
@@ -375,6 +376,22 @@ class _Tests:
                 hooks = [n for n in above.names if n.startswith("pytest_")]
                 found += [(n, key(above.names[n])) for n in sorted(hooks)]
         return tuple(found)
+
+
+def _skips(tree: ast.Module) -> Iterator[str]:
+    """List what may leave out all tests of a file while it is imported, by its text."""
+    todo: list[ast.AST] = [*tree.body]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (*DEFINITIONS, ast.Lambda)):
+            continue
+        if isinstance(node, ast.Call) and last(node.func) in ("importorskip", "skip", "exit"):
+            mark = isinstance(node.func, ast.Attribute) and last(node.func.value) == "mark"
+            if not mark:
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Raise) and node.exc is not None and "Skip" in ast.dump(node.exc):
+            yield ast.unparse(node)
+        todo += children(node)
 
 
 def _fixtures(module: Module) -> dict[str, Fixture]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from collections.abc import Collection as Collection_
 from contextlib import suppress
 from functools import partial
@@ -19,6 +19,7 @@ from verify.kernel.machine.objects import Objects, identity, is_plain
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
+    GENERATOR,
     NONE,
     UNBOUND,
     Bound,
@@ -39,6 +40,7 @@ from verify.kernel.machine.values import (
     key,
 )
 from verify.kernel.nodes import walk
+from verify.kernel.source import dotted
 from verify.kernel.tree import Tree
 
 MOST_CALLS = 12  # one within the other
@@ -46,6 +48,9 @@ MOST_READ = 2  # the same, where a body is read: what it calls is read for itsel
 MOST_ITEMS = 64  # of a collection that a loop runs through
 _CODE = (Function, Bound, ModuleValue)
 _GETTERS = ("operator.attrgetter", "operator.methodcaller")
+FACTORY = "(factory)"  # the attribute of a field that has what makes its default
+_FIELD = re.compile(r"\{(\w*)((?:\.\w+)+)")  # of a text that is formatted: `{0.name}`
+MOST_DIGITS = 4  # of the place of a field
 _KINDS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
 _ACCESSORS = {f"builtins.property.{name}" for name in ("getter", "setter", "deleter")}
 _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
@@ -109,6 +114,7 @@ class Calls(Objects):
             "builtins.type": self._type,
             "builtins.object": self._object,
             "functools.partial": self._partial,
+            "functools.reduce": self._reduced,
             **{name: partial(self._getter, name) for name in _GETTERS},
             "sys.modules.get": self._sys_modules,
             "sys.path.insert": partial(self._sys_path, first=True),
@@ -214,6 +220,9 @@ class Calls(Objects):
         for name in fields:
             default = self.in_class(made.of, name)
             if name not in made.attributes and (default is None or isinstance(default, Product)):
+                factory = default.attributes.get(FACTORY) if default is not None else None
+                if factory is not None:
+                    self.call(factory, [], {})
                 self.put(made.attributes, name, Unknown(("field", made.made, name)))
         post = self.in_class(made.of, "__post_init__")
         if post is not None:
@@ -367,12 +376,12 @@ class Calls(Objects):
                 return self.value(node.body, scope)
             self.block(node.body, scope)
         except Returned as back:
-            return back.value if made is None else self.collection("list", made)
+            return back.value if made is None else self.collection(GENERATOR, made)
         finally:
             self.stack.pop()
             self.at.pop()
             self.yielded = outer
-        return NONE if made is None else self.collection("list", made)
+        return NONE if made is None else self.collection(GENERATOR, made)
 
     def _unfollowed(
         self, function: Function, given: list[Value], named: Named, *, called: bool
@@ -582,9 +591,22 @@ class Calls(Objects):
             except Exception as error:
                 raise Raised(type(error).__name__, str(error)) from None
             return self.from_python(found)
+        if name in ("format", "format_map"):
+            self._formatted(str(owner.value), name, given, named)
         if any(map(self.acts, given)) and name in ("join", "format", "format_map"):
             self.operate(f".{name}", *given)
         return Unknown(("method", key(owner), name, told(given, named)))
+
+    def _formatted(self, text: str, name: str, given: list[Value], named: Named) -> None:
+        """Read the attributes that the fields of a text ask of what it is given."""
+        first = self.pick(given[0]) if given and name == "format_map" else None
+        if isinstance(first, Collection):
+            named = {str(literal(n)): v for n, v in zip(first.names, first.items, strict=False)}
+        for top, rest in _FIELD.findall(text):
+            place = int(top) if top.isdigit() and len(top) < MOST_DIGITS else 0
+            value = named.get(top) or (given[place] if place < len(given) else NONE)
+            for part in rest.split(".")[1:]:
+                value = self.attribute(value, part)
 
     def from_python(self, found: object) -> Value:
         """Turn what Python gave into a value."""
@@ -774,6 +796,8 @@ class Calls(Objects):
 
     def _product(self, name: str, given: list[Value], named: Named) -> Value:
         arguments = told(given, named)
+        if name in effects.ITERATORS:
+            return self.collection(GENERATOR, [Unknown((name, arguments))])
         if name in effects.QUESTIONS or (
             name in _PLAIN and name not in ("builtins.property", "builtins.staticmethod")
         ):
@@ -783,7 +807,19 @@ class Calls(Objects):
         wraps = self.pick(given[0]) if given else None
         immutable = name in effects.PURE or effects.is_mark(name)
         inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
-        return Product(name, arguments, self.make(), self.space(), inner, immutable)
+        factory = self._factory(name, given, named) if name in effects.FIELDS else None
+        held = self.space({} if factory is None else {FACTORY: factory})
+        return Product(name, arguments, self.make(), held, inner, immutable)
+
+    def _factory(self, name: str, given: list[Value], named: Named) -> Value | None:
+        """Give what is called for the default of a field, each time that an object is made."""
+        for word in ("default_factory", "factory"):
+            if word in named:
+                return named[word]
+        if name.endswith(".Factory"):
+            return given[0] if given else None
+        default = self.pick(named.get("default", NONE))
+        return default.attributes.get(FACTORY) if isinstance(default, Product) else None
 
     # --- calls that the machine understands ---
 
@@ -896,6 +932,8 @@ class Calls(Objects):
 
     def _vars(self, given: list[Value], named: Named) -> Value | None:
         owner = self.pick(given[0]) if given else None
+        if not given and not self.stack:
+            return self._globals(given, named)
         return Names(owner.module) if isinstance(owner, ModuleValue) else None
 
     def _dir(self, given: list[Value], named: Named) -> Value | None:
@@ -910,8 +948,15 @@ class Calls(Objects):
             )
         if not given and self.at[-1][0]:
             self.open("lists", self.here())
-            return Unknown(("names here", self.here()))
+            return Unknown(("names here", self._here_now()))
         return None
+
+    def _here_now(self) -> Key:
+        """Give the names that the module has whose code is running, while it is imported."""
+        module = self.modules.get(self.here())
+        if self.probing or self.stack or not isinstance(module, Module):
+            return self.here()
+        return tuple(sorted(module.names))
 
     def _members(self, given: list[Value], named: Named) -> Value | None:
         self._dir(given, {})
@@ -959,6 +1004,8 @@ class Calls(Objects):
             tree = ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
+        if isinstance(module, Module) and module.scope is not None:
+            self.event("exec", code, tuple(self._named_in(tree, module.scope)))
         for node in walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 if isinstance(module, Module) and module.scope is not None:
@@ -967,6 +1014,20 @@ class Calls(Objects):
                     except Raised:
                         continue
                     self.set_attribute(owner, node.attr, Unknown(("exec", code)))
+
+    def _named_in(self, tree: ast.AST, scope: Scope) -> Iterator[Key]:
+        """Give what the names of some code lead to, in the module around it."""
+        for node in walk(tree):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                chain = dotted(node)
+                try:
+                    value = self.look_up(chain[1][0], scope) if chain else NONE
+                    for part in chain[1][1:] if chain else ():
+                        value = self.attribute(value, part)
+                except Raised as error:
+                    yield error.error
+                    continue
+                yield key(value)
 
     def _here_names(self) -> Value | None:
         module = self.modules.get(self.here()) if not self.stack else None
@@ -1009,6 +1070,18 @@ class Calls(Objects):
         rows = zip(*(value.items for value in known), strict=False)
         found = [self.call(values[0], list(row), {}) for row in [*rows][:MOST_ITEMS]]
         return self.collection("list", found)
+
+    def _reduced(self, given: list[Value], named: Named) -> Value | None:
+        """Call a function with each of some known items, and what it gave before."""
+        items = self.pick(given[1]) if len(given) > 1 else None
+        if not isinstance(items, Collection) or len(items.items) > MOST_ITEMS:
+            return self._sorted(given, named)
+        self.observe_object(items)
+        rest = [*given[2:3], *items.items]
+        found = rest[0] if rest else NONE
+        for item in rest[1:]:
+            found = self.call(given[0], [found, item], {})
+        return found
 
     def _dict(self, given: list[Value], named: Named) -> Value | None:
         if given:

@@ -14,6 +14,7 @@ from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Patches
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
+    GENERATOR,
     NONE,
     UNBOUND,
     Bound,
@@ -419,7 +420,8 @@ class Expressions(Patches):
             hook = self.in_class(owner, "__class_getitem__")
             if hook is not None or self.hooked(owner):
                 self.event("operation", "item of a class", key(owner), key(name))
-            return Unknown(("item", key(owner), key(name)))
+                return Unknown(("item", key(owner), key(name)))
+            return Unknown(("item", key(owner), key(name)), (owner,))
         if isinstance(owner, Product) and owner.maker == "collections.defaultdict":
             self.event("change", identity(owner), key(name))
             self.changes[identity(owner)].add(self.site)
@@ -546,6 +548,12 @@ class Expressions(Patches):
                 self.bind_inner(part, item, scope)
         elif isinstance(target, ast.Starred):
             self.bind_inner(target.value, value, scope)
+        else:
+            self.assign(target, value, scope)
+
+    def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
+        """Give a target its value."""
+        raise NotImplementedError
 
     def parts(self, value: Value, number: int) -> list[Value]:
         """Give the parts that a value is unpacked into."""
@@ -561,7 +569,9 @@ class Expressions(Patches):
         rows = self._rows(node, scope, [node.elt])
         return self.collection("list", [row[0] for row in rows])
 
-    _on_generatorexp = _on_listcomp
+    def _on_generatorexp(self, node: ast.GeneratorExp, scope: Scope) -> Value:
+        rows = self._rows(node, scope, [node.elt])
+        return self.collection(GENERATOR, [row[0] for row in rows])
 
     def _on_setcomp(self, node: ast.SetComp, scope: Scope) -> Value:
         rows = self._rows(node, scope, [node.elt])

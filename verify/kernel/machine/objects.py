@@ -12,6 +12,7 @@ from verify.kernel.machine.imports import ANNOTATIONS, home
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.units import FILL
 from verify.kernel.machine.values import (
+    GENERATOR,
     UNBOUND,
     Bound,
     Class,
@@ -176,6 +177,9 @@ class Objects(Frames):
         raise Raised("AttributeError", name)
 
     def _through_class(self, owner: Class, value: Value) -> Value:
+        if isinstance(value, Instance) and self.in_class(value.of, "__get__"):
+            self.event("descriptor", key(value), key(owner))
+            return Unknown(("descriptor", key(value), key(owner)))
         if isinstance(value, Product) and value.wraps is not None:
             if value.maker == "builtins.classmethod":
                 return Bound(owner, value.wraps)
@@ -280,6 +284,8 @@ class Objects(Frames):
         """Note that a statement reads what an object of another holds."""
         made = made_by(value)[0]
         if isinstance(value, (Collection, Instance, Product)) and made != self.site:
+            if isinstance(value, Collection) and value.kind == GENERATOR:
+                self._changed(value, "run through", self.site)
             if self._fills(made):
                 return  # what a module made itself just now: nobody else has come to it
             if not (isinstance(value, Collection) and value.kind == "tuple"):
@@ -344,11 +350,11 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
     if not isinstance(how, tuple) or not how or depth > _DEEPEST:
         return False
     head, inner = how[0], how[1:]
-    if head in _PLAIN_ITSELF or (head == "outside" and inner[0] in effects.CONSTANTS):
+    if head in _PLAIN_ITSELF or (head == "outside" and _is_plain_name(str(inner[0]))):
         return True
     if head in _ONE_OF or (isinstance(head, str) and set(head.split(".")) <= _OPERATORS):
         return all(is_plain(part, depth + 1) for part in inner)
-    if head in ("list", "tuple", "set"):
+    if head in ("list", "tuple", "set", GENERATOR):
         return all(_all_plain(part, depth) for part in inner[1:])
     if head == "method" and len(inner) == 3:
         return is_plain(inner[0], depth + 1) and _all_plain(inner[2], depth)
@@ -357,6 +363,13 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
     known = known or str(called).removeprefix("builtins.") in effects.PLAIN
     inner = inner[:-1] if head in effects.READINGS else inner  # the last is what was written
     return known and all(_all_plain(part, depth) for part in inner if part is not called)
+
+
+def _is_plain_name(name: str) -> bool:
+    """Tell whether something outside is a plain value, or a function of Python that gives one."""
+    inner = name.removeprefix("builtins.")
+    own = inner != name and (inner in effects.PLAIN or inner.startswith(("str.", "bytes.")))
+    return own or name in effects.CONSTANTS
 
 
 def _all_plain(told: Hashable, depth: int) -> bool:

@@ -19,6 +19,7 @@ effects   what acts and what does not: the lists, each with its reason
 entries   from what a program can start
 examples  examples in the docstrings of modules
 explain   edits that a move entails, derived again
+exports   what `__all__` comes to where it is put together
 far       writes in files that no run reaches, to names whose readers are others now
 files     files as such: what is run, what hides what, packages that come and go
 flow      what an expression may be made of, within one file

@@ -20,6 +20,7 @@ from verify.kernel.grasps import Grasps
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.frames import asks
+from verify.kernel.machine.objects import logger_name, names_one
 from verify.kernel.machine.patches import is_patch_name, stands_for_patch
 from verify.kernel.machine.scopes import INNER, binds, own_names, parameters, type_parameters
 from verify.kernel.machine.state import MOST_STEPS, Raised, TooMuchError
@@ -34,6 +35,7 @@ from verify.kernel.machine.values import (
     Module,
     ModuleValue,
     Outside,
+    Product,
     Scope,
     Unknown,
     Value,
@@ -350,7 +352,7 @@ class Bodies:
 
     def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""
-        self.machine.reads = lambda module, name: reads.add((module.name, name))
+        self.machine.reads = lambda module, name: reads.update(_read(module, name))
         known: dict[tuple[str, ...], Hashable] = {}
         found = []
         self._met = []
@@ -414,7 +416,7 @@ class Bodies:
         if module is None or module.scope is None:
             return None
         node = self.machine.tree.source(path).statements[index].node
-        self.machine.reads = lambda module, name: reads.add((module.name, name))
+        self.machine.reads = lambda module, name: reads.update(_read(module, name))
         known: dict[tuple[str, ...], Hashable] = {}
         found = []
         with self._quietly():
@@ -503,7 +505,7 @@ class Bodies:
 
         def reads(module: Module, name: str) -> None:
             if len(machine.stack) <= 1:  # what it calls reads for itself
-                found.reads.add((module.name, name))
+                found.reads.update(_read(module, name))
 
         before = len(machine.trace)
         kept = machine.site, machine.counts, machine.stack, machine.steps
@@ -596,6 +598,14 @@ class Bodies:
         finally:
             machine.probing, machine.changed = probing, changed
             machine.undo(mark)
+
+
+def _read(module: Module, name: str) -> Iterator[tuple[str, str]]:
+    """Give what is read with a name of a module: a logger of some name is one for all."""
+    yield module.name, name
+    value = module.names.get(name)
+    if isinstance(value, Product) and names_one(value):
+        yield logger_name(value)
 
 
 def _unbound(means: Hashable) -> bool:

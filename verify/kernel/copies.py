@@ -8,7 +8,7 @@ from functools import cached_property
 
 from verify.kernel import effects
 from verify.kernel.both import Both
-from verify.kernel.conserve import symbol
+from verify.kernel.conserve import sets_up, symbol
 from verify.kernel.machine import Machine
 from verify.kernel.machine.objects import is_plain
 from verify.kernel.machine.values import (
@@ -45,7 +45,7 @@ class Copies:
         for at in sorted(both.pairing.copies):
             self._by_path.setdefault(at[0], []).append(at)
             node = both.statement(both.target, at).node
-            if isinstance(node, DEFINITIONS) or not set(stored(node)):
+            if (isinstance(node, DEFINITIONS) or not set(stored(node))) and not sets_up(both, at):
                 place = both.place(both.target, at)
                 both.found.say(TEXT, symbol(node), "this statement stands twice", place)
 
@@ -143,7 +143,9 @@ def constant(value: Value) -> bool:
     if isinstance(value, Collection):
         return value.kind == "tuple" and all(map(constant, value.items))
     if isinstance(value, Product):
-        return value.immutable and not value.attributes and value.maker not in _CLASSES
+        set_up = value.maker in effects.LOGGERS and value.attributes.keys() <= {"(set up)"}
+        plain = not value.attributes or set_up
+        return value.immutable and plain and value.maker not in _CLASSES
     if isinstance(value, Instance):
         return _is_logger(value.of)
     if isinstance(value, Unknown):

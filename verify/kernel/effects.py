@@ -80,6 +80,7 @@ MAKERS = _table(
             attr.attrs attr.attrib attr.dataclass attr.define attr.frozen attr.Factory
             attrs.define attrs.frozen attrs.field attrs.Factory attrs.mutable""",
         "its owner looks it up by name and does nothing yet": "logging.getLogger",
+        "it drops what it is given": "logging.NullHandler",
         "it marks a test, and the test's own place decides": """
             pytest.fixture pytest.param pytest.raises pytest.approx unittest.skip unittest.skipIf
             unittest.skipUnless unittest.expectedFailure unittest.mock.patch

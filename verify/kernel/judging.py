@@ -7,7 +7,17 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 
-from verify.kernel import computed, doctests, effects, examples, shown, strings, subclasses, tests
+from verify.kernel import (
+    computed,
+    doctests,
+    effects,
+    examples,
+    exports,
+    shown,
+    strings,
+    subclasses,
+    tests,
+)
 from verify.kernel.bodies import (
     Bodies,
     Probe,
@@ -53,6 +63,13 @@ _EVALUATES = re.compile(
 )
 _FRAMEWORKS = re.compile(
     r"\b(?:pydantic|fastapi|typer|msgspec|strawberry|injector|singledispatch|attrs)\b"
+)
+# Decorators that do not look at what a function is annotated with.
+_KEEPING = frozenset(
+    {f"builtins.{name}" for name in ("property", "staticmethod", "classmethod")}
+    | {f"functools.{name}" for name in ("wraps", "cache", "lru_cache", "cached_property")}
+    | {"contextlib.contextmanager", "contextlib.asynccontextmanager", "abc.abstractmethod"}
+    | {f"typing.{name}" for name in ("overload", "final", "override")}
 )
 _READ_BY_DATACLASS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 
@@ -102,6 +119,7 @@ class Judge:
         tests.check(self.both, self.runs)
         doctests.check(self.both)
         examples.check(self.both)
+        exports.check(self.both, self.runs)
         strings.check(self.both)
         computed.check(self.both, self.runs.near)
         lost = strings.lost(self.both)
@@ -364,7 +382,8 @@ class Judge:
         texts = one.notes is None or two.notes is None
         paths = (one.value.scope.module.path, self.both.base), (where.path, self.both.target)
         read = self.evaluated or any(_FRAMEWORKS.search(tree.text(path)) for path, tree in paths)
-        if texts and not read and not getattr(two.value.node, "decorator_list", None):
+        plain = len(getattr(two.value.node, "decorator_list", ())) == sum(map(_keeps, two.parts))
+        if texts and not read and plain:
             why = "its annotations are evaluated where they were texts, or the other way round"
             self.both.found.say(OBSERVED, title, why, where)
         else:
@@ -492,6 +511,11 @@ def _apart(one: Probe, two: Probe) -> str:
     longer, now = (ours, "no longer") if len(ours) > len(theirs) else (theirs, "now also")
     rest = longer[min(len(ours), len(theirs)) :]
     return f"{now} {does(rest[0])}" if rest else "loads other modules, or in another order"
+
+
+def _keeps(part: Hashable) -> bool:
+    """Tell whether something that a definition is made with is a decorator that reads no types."""
+    return isinstance(part, tuple) and part[:1] == ("outside",) and part[1] in _KEEPING
 
 
 def _note_globals(machine: Machine, made: Function | Class) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from verify.kernel import effects
@@ -122,7 +122,8 @@ class Comparison:
     def _events(self, *, failed: bool) -> None:
         """Compare what happens, in order. What a run that `failed` no longer does is no news."""
         one, two = self.one.trace, self.two.trace
-        ours, theirs = _acting(one), _acting(two)
+        seen = {event.what[1] for event in (*one, *two) if event.what[0] == "change"}
+        ours, theirs = _acting(one, seen), _acting(two, seen)
         for a, b in zip(ours, theirs, strict=False):
             if a.what != b.what and not self._installs(a, b):
                 self._differs(a, b)
@@ -230,6 +231,8 @@ class Comparison:
                 )
         hooks = {n for n in (*lost, *gained) if n.startswith("pytest_") and "conftest" in name}
         for one in sorted(({*lost, *gained} & READ_BY_TOOLS) | hooks):
+            if one == "__version__" and "." in title and not path.endswith("__init__.py"):
+                continue  # tools ask the package, or are told by a text where it stands
             if one != "__all__" or one in lost:
                 now = "is gone, and" if one in lost else "is new, and"
                 self.both.found.say(
@@ -267,8 +270,15 @@ def _death(death: Death) -> tuple[Hashable, ...]:
     return death.answers, death.error, death.about, death.outside
 
 
-def _acting(trace: Iterable[Event]) -> list[Event]:
-    return [event for event in trace if event.acts]
+def _acting(trace: Iterable[Event], seen: Container[Hashable] = ()) -> list[Event]:
+    """List what acts; what a module fills unseen does if others change the same on a side."""
+    found = []
+    for event in trace:
+        if event.what[0] == FILL and event.what[1] in seen:
+            found.append(event._replace(what=("change", *event.what[1:])))
+        elif event.acts:
+            found.append(event)
+    return found
 
 
 def _filled(trace: Iterable[Event]) -> dict[Hashable, list[Event]]:

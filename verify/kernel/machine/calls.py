@@ -15,9 +15,10 @@ from verify.kernel import effects
 from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.imports import ANNOTATIONS, Sites
-from verify.kernel.machine.objects import Objects, identity, is_plain
+from verify.kernel.machine.objects import Objects, identity, is_plain, names_one
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
+from verify.kernel.machine.units import FILL
 from verify.kernel.machine.values import (
     GENERATOR,
     NONE,
@@ -51,6 +52,8 @@ _GETTERS = ("operator.attrgetter", "operator.methodcaller")
 FACTORY = "(factory)"  # the attribute of a field that has what makes its default
 _FIELD = re.compile(r"\{(\w*)((?:\.\w+)+)")  # of a text that is formatted: `{0.name}`
 MOST_DIGITS = 4  # of the place of a field
+OWN = "own name"  # the key of a module's `__name__`
+_REGISTER = "functools.singledispatch.register"
 _KINDS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
 _ACCESSORS = {f"builtins.property.{name}" for name in ("getter", "setter", "deleter")}
 _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
@@ -273,6 +276,8 @@ class Calls(Objects):
 
     def _call_made(self, function: Product, given: list[Value], named: Named) -> Value:
         maker = function.maker
+        if maker == _REGISTER and len(given) == 1:
+            return given[0]
         if maker in _GETTERS and given:
             found = self._call_getter(function, given[0])
             if found is not None:
@@ -526,19 +531,50 @@ class Calls(Objects):
             if found is not None:
                 return found
         last = name.rpartition(".")[2]
+        if last in effects.TOUCHING and self._sets_up(owner, given):
+            used = owner.attributes.get("(set up)")
+            before = used.value if isinstance(used, Constant) else ()
+            self.put(owner.attributes, "(set up)", Constant((before, name, told(given, {}))))
+            return NONE
         if last in effects.TOUCHING:
             self.touch(owner)
         who: Key = identity(owner)
         if self.probing:  # one that a body made for itself is seen nowhere else
             who = who, owner.arguments
-        found = self.act("method", (who, name), given, named)
+        if name == _REGISTER and self._fills(owner.made[0]):
+            self.event(FILL, identity(owner), name, told(given, named))
+            found = self._registered(owner, given, named)
+        else:
+            found = self.act("method", (who, name), given, named)
         same = owner.maker in effects.LOGGERS and last in effects.RECORDING
-        if not self.probing and not same:
+        if not self.probing and names_one(owner) and not same:
+            self.changes[identity(owner)].add(self.site)
+        elif not self.probing and not same:
             used = owner.attributes.get("(used)")
             times = used.value if isinstance(used, Constant) else 0
             self.put(owner.attributes, "(used)", Constant((times, name, told(given, named))))
             self.changes[identity(owner)].add(self.site)
         return found
+
+    def _sets_up(self, owner: Product, given: list[Value]) -> bool:
+        """Tell whether a module gives its own logger a handler that drops all.
+
+        That is part of what this logger is: each module has one of its own name.
+        """
+        own = owner.maker in effects.LOGGERS and owner.arguments == (((OWN,),), ())
+        if not own or self.stack or self.probing:
+            return False
+        values = [*map(self.pick, given)]
+        plain = all(isinstance(v, Product) and v.maker == "logging.NullHandler" for v in values)
+        module = self.modules.get(self.here())
+        held = module.names.values() if isinstance(module, Module) else ()
+        return plain and any(value is owner for value in held)
+
+    def _registered(self, owner: Product, given: list[Value], named: Named) -> Value:
+        """Give what a generic function gives that is given one more way: that, or a decorator."""
+        if len(given) == 1 and not isinstance(self.pick(given[0]), Function):
+            return Product(_REGISTER, told(given, named), self.make(), self.space(), owner)
+        return given[-1] if given else NONE
 
     def _of_names(self, owner: Names, name: str, given: list[Value], named: Named) -> Value:
         module = ModuleValue(owner.module)
@@ -947,16 +983,16 @@ class Calls(Objects):
                 ("names", owner.module.name if self.probing else tuple(sorted(owner.module.names)))
             )
         if not given and self.at[-1][0]:
+            module = self.modules.get(self.here())
+            if isinstance(module, Module) and not self.probing and not self.stack:
+                return self.collection("list", sorted_names(self.names_now(module)))
             self.open("lists", self.here())
-            return Unknown(("names here", self._here_now()))
+            return Unknown(("names here", self.here()))
         return None
 
-    def _here_now(self) -> Key:
-        """Give the names that the module has whose code is running, while it is imported."""
-        module = self.modules.get(self.here())
-        if self.probing or self.stack or not isinstance(module, Module):
-            return self.here()
-        return tuple(sorted(module.names))
+    def names_now(self, module: Module) -> list[Value]:
+        """Give the names that a module has while it is imported, in the order of binding."""
+        return [Constant(name) for name in dict.fromkeys([*_OWN_NAMES, *module.names])]
 
     def _members(self, given: list[Value], named: Named) -> Value | None:
         self._dir(given, {})
@@ -1178,6 +1214,11 @@ class Calls(Objects):
         return Unknown(("listing", told(given, named)))
 
 
+def sorted_names(names: Sequence[Value]) -> list[Value]:
+    """Sort names as `dir` does."""
+    return sorted(names, key=lambda name: str(literal(name)))
+
+
 def _is_of(value: Value, kinds: Value) -> bool | None:
     """Tell whether a plain value is of one of several built-in types, where that can be told."""
     if isinstance(kinds, Collection) and kinds.kind == "tuple":
@@ -1194,6 +1235,15 @@ def _is_of(value: Value, kinds: Value) -> bool | None:
     return False if isinstance(value, ModuleValue) and kind in _KINDS.values() else None
 
 
+_OWN_NAMES = (
+    "__name__",
+    "__doc__",
+    "__package__",
+    "__loader__",
+    "__spec__",
+    "__file__",
+    "__builtins__",
+)
 _SPECIAL = ("ClassVar", "InitVar", "KW_ONLY")  # read by name off the module of a dataclass
 # Built-in functions that do not look at what a dictionary holds.
 _NOT_LOOKING = frozenset(
@@ -1223,7 +1273,7 @@ def unnamed(told_key: Key) -> Key:
     if not isinstance(told_key, tuple):
         return told_key
     if len(told_key) == 2 and told_key[0] == "own name":
-        return ("own name",)
+        return (OWN,)
     return tuple(map(unnamed, told_key))
 
 

@@ -60,6 +60,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[object, object], object]] = {
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
+_NOTHING = ast.Constant(None)
 _HELD = (Function, Class, ModuleValue, Bound, Outside)
 _IDENTITY = (ast.Is, ast.IsNot)
 
@@ -412,8 +413,10 @@ class Expressions(Patches):
 
     def _on_subscript(self, node: ast.Subscript, scope: Scope) -> Value:
         owner = self.pick(self.value(node.value, scope))
-        name = self.pick(self.value(node.slice, scope))
-        known = self._known_item(owner, name)
+        part = node.slice if isinstance(node.slice, ast.Slice) else None
+        known = self._part_of_text(owner, part, scope) if part is not None else None
+        name = self.pick(self.value(node.slice, scope)) if known is None else NONE
+        known = known or self._known_item(owner, name)
         if known is not None:
             return known
         if isinstance(owner, Class):
@@ -441,7 +444,7 @@ class Expressions(Patches):
         if isinstance(owner, Outside) and owner.name == "sys.modules":
             return self._loaded(name)
         if not isinstance(owner, Collection):
-            return None
+            return _letter(owner, name)
         self.observe_object(owner)
         if owner.kind == "dict":
             self.hashed(name)
@@ -454,6 +457,18 @@ class Expressions(Patches):
         if isinstance(index, int) and -len(owner.items) <= index < len(owner.items):
             return owner.items[index]
         return None
+
+    def _part_of_text(self, owner: Value, part: ast.Slice, scope: Scope) -> Value | None:
+        """Give a part of a text that is known."""
+        text = literal(owner) if isinstance(owner, Constant) else None
+        ends = (part.lower, part.upper, part.step)
+        known = all(end is None or isinstance(end, (ast.Constant, ast.UnaryOp)) for end in ends)
+        if not isinstance(text, str) or not known:
+            return None
+        given = [literal(self.pick(self.value(end or _NOTHING, scope))) for end in ends]
+        numbers = [end for end in given if isinstance(end, int) or end is None]
+        whole = len(numbers) == len(ends) and numbers[2] != 0
+        return Constant(text[slice(*numbers)]) if whole else None
 
     def _name_of(self, owner: Names, name: Value) -> Value:
         """Give what a module has under a name, or note that the name is put together."""
@@ -511,6 +526,9 @@ class Expressions(Patches):
             held = list(value.names if value.kind == "dict" else value.items)
             few = self.probing and not every and not any(map(_is_held, held))
             return held[: MOST_TURNS_READ if few else MOST_ITEMS]
+        if isinstance(value, Names) and not self.probing and "*" not in value.module.names:
+            if value.module.scope is not None and self.here() == value.module.name:
+                return self.names_now(value.module)
         if isinstance(value, Constant) and isinstance(value.value, str):
             return [Constant(letter) for letter in value.value[:MOST_ITEMS]]
         return [self.operate("iterate", value)]
@@ -580,6 +598,14 @@ class Expressions(Patches):
     def _on_dictcomp(self, node: ast.DictComp, scope: Scope) -> Value:
         rows = self._rows(node, scope, [node.key, node.value])
         return self.mapping([row[0] for row in rows], [row[1] for row in rows])
+
+
+def _letter(owner: Value, at: Value) -> Value | None:
+    """Give a letter of a text that is known."""
+    text, index = literal(owner), literal(at)
+    if isinstance(text, str) and isinstance(index, int) and -len(text) <= index < len(text):
+        return Constant(text[index])
+    return None
 
 
 def _options(value: Value) -> tuple[Value, ...]:

@@ -257,7 +257,9 @@ class Objects(Frames):
 
     def touch(self, owner: Value) -> None:
         """Note that a logger changes: whoever has this one under a name reads the change."""
-        if isinstance(owner, Product) and owner.maker in effects.LOGGERS:
+        if isinstance(owner, Product) and names_one(owner):
+            self.written.setdefault((self.site, *logger_name(owner)), self.at[-1])
+        elif isinstance(owner, Product) and owner.maker in effects.LOGGERS:
             for module in self.modules.values():
                 for name, value in module.names.items() if isinstance(module, Module) else ():
                     if value is owner:
@@ -337,7 +339,7 @@ _OPERATORS = frozenset(
     for base in (ast.operator, ast.unaryop, ast.cmpop)
     for kind in base.__subclasses__()
 )
-_PLAIN_ITSELF = words("str int float bool bytes NoneType text format") | {"own name"}
+_PLAIN_ITSELF = words("str int float bool bytes NoneType text format __file__") | {"own name"}
 _DEEPEST = 60  # parts of a value within each other
 _ONE_OF = frozenset({"unknown", "iterate", "either", "not"})
 
@@ -395,6 +397,20 @@ def identity(value: Value) -> tuple[object, ...]:
     if isinstance(value, Product) and value.immutable:
         return "object", value.maker, value.arguments
     return "object", made_by(value)
+
+
+def names_one(logger: Product) -> bool:
+    """Tell whether a logger is named by a text, so that all who say it have the same one."""
+    if logger.maker not in effects.LOGGERS or not isinstance(logger.arguments, tuple):
+        return False
+    first = logger.arguments[0]
+    told = first[0] if isinstance(first, tuple) and len(first) == 1 else ()
+    return isinstance(told, tuple) and told[:1] == ("str",)
+
+
+def logger_name(logger: Product) -> tuple[str, str]:
+    """Give a name for what is set on a logger of some name, wherever it is held."""
+    return "logging", str(logger.arguments)
 
 
 def is_object(value: Value) -> bool:

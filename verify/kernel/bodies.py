@@ -486,8 +486,11 @@ class Bodies:
             for index, part in enumerate(parts[1:], 1):
                 if isinstance(value, ModuleValue):
                     if part not in value.module.names and "__getattr__" in value.module.names:
-                        self._met.append(value)
-                        return ("asked", value.module.name, parts[index:])
+                        owner, value = value, self._given(value, part)
+                        if isinstance(value, (Function, Class, Constant, ModuleValue)):
+                            continue
+                        self._met.append(owner)
+                        return ("asked", owner.module.name, parts[index:])
                     value = machine.attribute(value, part)
                 elif isinstance(value, Outside):
                     value = machine.attribute(value, part)
@@ -498,6 +501,16 @@ class Bodies:
             return ("unbound", error.error)
         self._met.append(value)
         return (meaning(value), ())
+
+    def _given(self, owner: ModuleValue, name: str) -> Value:
+        """Give what a module's `__getattr__` gives for a name, and take back what it did."""
+        machine, trace = self.machine, len(self.machine.trace)
+        try:
+            return machine.attribute(owner, name)
+        except (TooMuchError, LeftError):
+            return Unknown(("asked", name))
+        finally:
+            del machine.trace[trace:]
 
     def probe(self, made: Function, owner: Class | None = None) -> Probe:
         """Run a body on unknown arguments, and take back what it did."""

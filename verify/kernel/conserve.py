@@ -25,7 +25,11 @@ def check(both: Both) -> None:
         elif not _header(both, both.base, at):
             _say(both, both.base, at, "is gone")
     for at in both.pairing.new:
-        if not _header(both, both.target, at) and not _exports(both, both.target, at):
+        kept = both.asked.kept.get(at[0])
+        if kept and symbol(both.statement(both.target, at).node) == "__getattr__":
+            why = f"it keeps {', '.join(sorted(kept)[:3])} for whoever asks this module"
+            both.found.say(EXPLAINED, "__getattr__", why, both.span(both.target, at))
+        elif not _header(both, both.target, at) and not _exports(both, both.target, at):
             _say(both, both.target, at, "is new")
     _docstrings(both)
     _listed(both)

@@ -75,6 +75,8 @@ class Edits:
         one: ast.AST | None,
         two: ast.AST | None,
     ) -> bool:
+        if symbol(node) in self.both.asked.tables.get(edit.target[0], ()):
+            return True
         if _exports(node):
             return self._exported(edit, node)
         if one is None or two is None:

@@ -34,7 +34,7 @@ def _wrong(both: Both, runs: Runs, at: At, *, same: bool) -> str:
     if module is None or names is None:
         return "nobody can tell what it lists"
     inner = both.target.name(path)
-    for name in names:
+    for name in names if "__getattr__" not in module.names else ():
         if name not in module.names and f"{inner}.{name}" not in both.target.named:
             return f"it names {name}, which is not there"
     before = _listed(runs, both.base, path)[1] if path in both.base.files else None

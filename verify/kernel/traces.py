@@ -217,6 +217,10 @@ class Comparison:
         self.gains.lost.setdefault(name, set()).update(lost)
         self.gains.gained.setdefault(name, set()).update(gained)
         for one in module.names.keys() & other.names.keys():
+            if one in self.both.asked.tables.get(path, ()):
+                gained.append(one)  # whoever lists or asks for it finds another
+                self.gains.gained[name].add(one)
+                continue
             if one == "__all__":
                 continue
             ours, theirs = module.names[one], other.names[one]
@@ -233,6 +237,8 @@ class Comparison:
         for one in sorted(({*lost, *gained} & READ_BY_TOOLS) | hooks):
             if one == "__version__" and "." in title and not path.endswith("__init__.py"):
                 continue  # tools ask the package, or are told by a text where it stands
+            if one == "__getattr__" and one in gained and path in self.both.asked.kept:
+                continue
             if one != "__all__" or one in lost:
                 now = "is gone, and" if one in lost else "is new, and"
                 self.both.found.say(

@@ -96,8 +96,8 @@ class Calls(Objects):
             "builtins.exec": self._exec,
             "builtins.eval": self._exec,
             "builtins.len": self._len,
-            "builtins.list": self._collection,
-            "builtins.tuple": self._collection,
+            "builtins.list": partial(self._copied, "list"),
+            "builtins.tuple": partial(self._copied, "tuple"),
             "builtins.set": self._collection,
             "builtins.reversed": self._collection,
             "builtins.iter": self._collection,
@@ -107,7 +107,7 @@ class Calls(Objects):
             "types.ModuleType.__setattr__": self._setattr,
             "builtins.dict": self._dict,
             "builtins.str": self._str,
-            "builtins.sorted": self._sorted,
+            "builtins.sorted": self._in_order,
             "builtins.map": self._mapped,
             "builtins.filter": self._sorted,
             "builtins.max": self._sorted,
@@ -864,7 +864,7 @@ class Calls(Objects):
         return given[1] if len(given) == 2 and not named else named.get("val")
 
     def _import_module(self, given: list[Value], named: Named) -> Value | None:
-        first = self.pick(given[0]) if given else None
+        first = _whole(self.pick(given[0])) if given else None
         if isinstance(first, Constant) and isinstance(first.value, str):
             name = first.value
             if name.startswith("."):
@@ -1130,6 +1130,29 @@ class Calls(Objects):
             return Constant(str(first.value))
         return self.operate("str", first) if isinstance(first, Instance) else None
 
+    def _copied(self, kind: str, given: list[Value], named: Named) -> Value | None:
+        """Give a list or tuple of texts and numbers that are known."""
+        items = self._known_items(given)
+        return self._collection(given, named) if items is None else self.collection(kind, items)
+
+    def _in_order(self, given: list[Value], named: Named) -> Value | None:
+        items = self._known_items(given) if not named else None
+        texts = [str(literal(item)) for item in items or () if type(literal(item)) is str]
+        if items is None or len(texts) != len(items):
+            return self._sorted(given, named)
+        return self.collection("list", [Constant(text) for text in sorted(texts)])
+
+    def _known_items(self, given: list[Value]) -> list[Value] | None:
+        """List what a container holds, if it is texts and numbers alone."""
+        first = self.pick(given[0]) if len(given) == 1 else None
+        if not isinstance(first, Collection) or first.kind == "set":
+            return None
+        held = [*map(self.pick, first.names if first.kind == "dict" else first.items)]
+        if not all(isinstance(item, Constant) and not item.own for item in held):
+            return None
+        self.observe_object(first)
+        return held
+
     def _sorted(self, given: list[Value], named: Named) -> Value | None:
         for value in (*given, *named.values()):
             if isinstance(self.pick(value), (Function, Bound, Class)):
@@ -1275,6 +1298,21 @@ def unnamed(told_key: Key) -> Key:
     if len(told_key) == 2 and told_key[0] == "own name":
         return (OWN,)
     return tuple(map(unnamed, told_key))
+
+
+def _whole(value: Value) -> Value:
+    """Give a text that is put together of known ones and of a module's own name as it is."""
+    how = value.how if isinstance(value, Unknown) else ()
+    if not isinstance(how, tuple) or how[:1] not in (("text",), ("Add",)):
+        return value
+    said = []
+    for part in how[1:]:
+        if not isinstance(part, tuple) or len(part) != len((OWN, "")):
+            return value
+        if part[0] not in ("str", OWN):
+            return value
+        said.append(str(part[1]) if part[0] == OWN else str(ast.literal_eval(str(part[1]))))
+    return Constant("".join(said))
 
 
 def literal(value: Value) -> object:

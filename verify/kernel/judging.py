@@ -44,7 +44,15 @@ from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
-from verify.kernel.machine.values import Class, Function, Made, Module, Outside, key
+from verify.kernel.machine.values import (
+    Class,
+    Function,
+    Made,
+    Module,
+    ModuleValue,
+    Outside,
+    key,
+)
 from verify.kernel.near import near
 from verify.kernel.needs import rows
 from verify.kernel.nodes import walk
@@ -55,6 +63,7 @@ from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains, covers, does, instead
 from verify.kernel.tree import search_path
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
+from verify.kernel.words import raw
 from verify.kernel.worlds import Worlds
 from verify.kernel.writes import Writes
 
@@ -73,6 +82,8 @@ _KEEPING = frozenset(
     | {"contextlib.contextmanager", "contextlib.asynccontextmanager", "abc.abstractmethod"}
     | {f"typing.{name}" for name in ("overload", "final", "override")}
 )
+# What reads an attribute whose name it does not spell.
+_LOOKS = re.compile(rb"\bvars\(|__dict__|\bgetattr\(|getmembers|\bdir\(|attrgetter|__getattr")
 _READ_BY_DATACLASS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 
 
@@ -381,11 +392,41 @@ class Judge:
         elif (one.notes or ()) != (two.notes or ()):
             self._annotations(one, two, title, where)
         if isinstance(one.value, Class) and isinstance(two.value, Class):
-            ours = {name: key(held) for name, held in one.value.attributes.items()}
-            theirs = {name: key(held) for name, held in two.value.attributes.items()}
+            apart = self._modules_held(one.value, two.value)
+            ours, theirs = (
+                {name: key(held) for name, held in side.attributes.items() if name not in apart}
+                for side in (one.value, two.value)
+            )
             if ours != theirs:
                 why = "the class is made with other attributes than before"
                 self.both.found.say(BREAKS, title, why, where)
+
+    def _modules_held(self, one: Class, two: Class) -> set[str]:
+        """Name attributes that are other modules now, where all who read them are of the class.
+
+        What these read of the module is compared where they read it.
+        """
+        found = set()
+        for name, held in one.attributes.items():
+            now = two.attributes.get(name)
+            if isinstance(held, ModuleValue) and isinstance(now, ModuleValue):
+                if key(held) != key(now) and self._read_within(name, two):
+                    found.add(name)
+        return found
+
+    def _read_within(self, name: str, of: Class) -> bool:
+        """Tell whether an attribute is read by the methods of a class alone."""
+        tree, path = self.both.target, of.scope.module.path
+        said = re.compile(rb"\b" + re.escape(raw(name)) + rb"\b")
+        others = (p for p in tree.python() if p != path)
+        near = (tree.files[p] for p in self.runs.near if p in tree.files)
+        if any(said.search(tree.files[p]) for p in others) or any(map(_LOOKS.search, near)):
+            return False
+        return all(
+            isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", of.title)
+            for node in walk(tree.source(path).tree)
+            if isinstance(node, ast.Attribute) and node.attr == name
+        )
 
     def _annotations(self, one: Definition, two: Definition, title: str, where: Place) -> None:
         """Compare what a function is annotated with: values on both sides, or texts on one."""

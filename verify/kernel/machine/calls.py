@@ -51,6 +51,7 @@ _CODE = (Function, Bound, ModuleValue)
 _GETTERS = ("operator.attrgetter", "operator.methodcaller")
 FACTORY = "(factory)"  # the attribute of a field that has what makes its default
 _FIELD = re.compile(r"\{(\w*)((?:\.\w+)+)")  # of a text that is formatted: `{0.name}`
+_KEY = re.compile(r"\{([^\W\d]\w*)")
 MOST_DIGITS = 4  # of the place of a field
 OWN = "own name"  # the key of a module's `__name__`
 _REGISTER = "functools.singledispatch.register"
@@ -77,7 +78,7 @@ class Calls(Objects):
         self.near: Collection_[str] | None = None  # files from which a change can be reached
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
             "importlib.import_module": self._import_module,
-            "builtins.__import__": self._import_module,
+            "builtins.__import__": self._dunder_import,
             "typing.cast": self._cast,
             "typing_extensions.cast": self._cast,
             "pydoc.locate": self._locate,
@@ -95,6 +96,7 @@ class Calls(Objects):
             "builtins.locals": self._globals,
             "builtins.exec": self._exec,
             "builtins.eval": self._exec,
+            "builtins.compile": self._compiled,
             "builtins.len": self._len,
             "builtins.list": partial(self._copied, "list"),
             "builtins.tuple": partial(self._copied, "tuple"),
@@ -495,8 +497,8 @@ class Calls(Objects):
         owner = self.pick(owner)
         if isinstance(owner, Names):
             return self._of_names(owner, name, given, named)
-        if isinstance(owner, ModuleValue) and name == ".__setattr__":
-            return self._setattr([owner, *given], named) or self.act("set", name, given, named)
+        if isinstance(owner, ModuleValue):
+            return self._of_module_method(owner, name, given, named)
         if isinstance(owner, Constant):
             return self._of_constant(owner, name[1:], given, named)
         if isinstance(owner, Collection):
@@ -504,6 +506,15 @@ class Calls(Objects):
         if isinstance(owner, Product):
             return self._of_product(owner, name, given, named)
         return self._of_unknown(owner, name, given, named)
+
+    def _of_module_method(
+        self, owner: ModuleValue, name: str, given: list[Value], named: Named
+    ) -> Value:
+        wanted = self.pick(given[0]) if given else None
+        if name == ".__getattribute__" and isinstance(wanted, Constant):
+            return self.attribute(owner, str(wanted.value))
+        found = self._setattr([owner, *given], named) if name == ".__setattr__" else None
+        return found or self.act("set", name, given, named)
 
     def _of_unknown(self, owner: Value, name: str, given: list[Value], named: Named) -> Value:
         """Call a method of what nobody knows: of a plain value it does nothing to others."""
@@ -581,7 +592,9 @@ class Calls(Objects):
         first = self.pick(given[0]) if given else None
         if name in (".get", ".pop") and isinstance(first, Constant):
             default = given[1] if len(given) > 1 else NONE
-            return self.attribute(module, str(first.value), default)
+            found = self.attribute(module, str(first.value), default)
+            self.has_name(module, first, key(found))
+            return found
         if name == ".get" and first is not None:
             self.open(f"asks {pattern(first)}", owner.module.name)
             return Unknown(("names", owner.module.name, key(first)))
@@ -636,6 +649,9 @@ class Calls(Objects):
     def _formatted(self, text: str, name: str, given: list[Value], named: Named) -> None:
         """Read the attributes that the fields of a text ask of what it is given."""
         first = self.pick(given[0]) if given and name == "format_map" else None
+        if isinstance(first, Names):
+            for top in _KEY.findall(text):
+                self.attribute(ModuleValue(first.module), top)
         if isinstance(first, Collection):
             named = {str(literal(n)): v for n, v in zip(first.names, first.items, strict=False)}
         for top, rest in _FIELD.findall(text):
@@ -879,6 +895,25 @@ class Calls(Objects):
         self.open("imports", pattern(first))
         return Unknown(("imported", told(given, named)))
 
+    def _dunder_import(self, given: list[Value], named: Named) -> Value | None:
+        """Import as the statement does: by a level, and what it gives without a `fromlist`."""
+        arguments = dict(
+            zip(("name", "globals", "locals", "fromlist", "level"), given, strict=False)
+        )
+        arguments.update(named)
+        name, level = (literal(self.pick(arguments.get(n, NONE))) for n in ("name", "level"))
+        if not isinstance(name, str) or "**" in named:
+            return self._import_module([arguments.get("name", NONE)], {})
+        if isinstance(level, int) and level > 0:
+            module = self.modules.get(self.here())
+            inside = isinstance(module, Module) and module.kind == "package"
+            parts = self.here().split(".")[: None if inside else -1]
+            name = ".".join([*parts[: len(parts) - level + 1], *([name] if name else [])])
+            return self.load(name)
+        found = self.load(name)
+        listed = literal(self.pick(arguments.get("fromlist", NONE)))
+        return found if listed or "." not in name else self.load(name.partition(".")[0])
+
     def _locate(self, given: list[Value], named: Named) -> Value | None:
         first = self.pick(given[0]) if given else None
         if not isinstance(first, Constant):
@@ -1028,9 +1063,16 @@ class Calls(Objects):
                         self.write(names.module, written.id, Unknown(("exec", str(code.value))))
             self.event("exec", names.module.name, str(code.value))
             return NONE
-        if isinstance(code, Constant) and len(given) == 1:
+        if isinstance(code, Constant) and not isinstance(names, Names):
             self._exec_here(str(code.value))
         self.open("runs text", self.here())
+        return None
+
+    def _compiled(self, given: list[Value], named: Named) -> Value | None:
+        """Note what text names that is compiled: whoever runs it finds that."""
+        code = self.pick(given[0]) if given else None
+        if isinstance(code, Constant) and isinstance(code.value, str):
+            self._exec_here(code.value)
         return None
 
     def _exec_here(self, code: str) -> None:

@@ -141,8 +141,8 @@ class Objects(Frames):
             return Names(module)
         if name == "__annotations__":  # they name what the module has
             self.open(ANNOTATIONS, module.name)
-        if name == "__setattr__":
-            return Bound(ModuleValue(module), Outside(".__setattr__"))
+        if name in ("__setattr__", "__getattribute__"):
+            return Bound(ModuleValue(module), Outside(f".{name}"))
         if name == "__name__":
             return Constant(module.name)
         if name == "__file__" and module.kind == "space":

@@ -26,6 +26,7 @@ from verify.kernel.machine.values import (
     Instance,
     Key,
     Made,
+    Module,
     ModuleValue,
     Names,
     Outside,
@@ -461,6 +462,8 @@ class Machine(Expressions):
                 self.operate("match", self.pick(subject), self.value(part.value, scope))
             elif isinstance(part, ast.MatchClass):
                 self._of_class_pattern(part, self.pick(subject), self.value(part.cls, scope))
+            elif isinstance(part, ast.MatchMapping) and isinstance(subject, Names):
+                self._of_names_pattern(part, subject.module)
             for attribute in ("name", "rest"):
                 name = getattr(part, attribute, None)
                 if isinstance(name, str):
@@ -468,6 +471,13 @@ class Machine(Expressions):
                     self.bind(name, subject if part in wholes else captured, scope)
         if case.guard is not None:
             self.value(case.guard, scope)
+
+    def _of_names_pattern(self, part: ast.MatchMapping, module: Module) -> None:
+        """Ask a module for the names that are the keys of a pattern."""
+        for name in part.keys:
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                found = self.attribute(ModuleValue(module), name.value, NONE)
+                self.has_name(ModuleValue(module), Constant(name.value), key(found))
 
     def _of_class_pattern(self, part: ast.MatchClass, subject: Value, of: Value) -> None:
         """Ask an object whether it is of a class, and for the attributes that a pattern names."""

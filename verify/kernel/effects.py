@@ -232,7 +232,11 @@ PLAIN = words(
     property staticmethod classmethod object super"""
 )
 # Of these, what gives an iterator: whoever runs through it changes what is left.
-ITERATORS = frozenset(f"builtins.{name}" for name in ("iter", "map", "filter", "zip", "enumerate"))
+ITERATORS = frozenset(
+    f"builtins.{name}" for name in ("iter", "map", "filter", "zip", "enumerate", "reversed")
+)
+# What shows another object as it is when it is read.
+SHOWING = frozenset({"collections.ChainMap", "types.MappingProxyType"})
 NAMES_OF_BUILTINS = frozenset(dir(builtins))
 ERRORS: Mapping[str, type[BaseException]] = {
     name: value

@@ -15,7 +15,7 @@ from verify.kernel import effects
 from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.imports import ANNOTATIONS, Sites
-from verify.kernel.machine.objects import Objects, identity, is_plain, names_one
+from verify.kernel.machine.objects import Objects, held_by, identity, is_plain, made_by, names_one
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.units import FILL
@@ -55,6 +55,8 @@ _KEY = re.compile(r"\{([^\W\d]\w*)")
 MOST_DIGITS = 4  # of the place of a field
 OWN = "own name"  # the key of a module's `__name__`
 _REGISTER = "functools.singledispatch.register"
+# What a function runs and is given where a call gives nothing: somebody may set it anew.
+_REMADE = frozenset({"__code__", "__defaults__", "__kwdefaults__"})
 _KINDS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
 _ACCESSORS = {f"builtins.property.{name}" for name in ("getter", "setter", "deleter")}
 _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
@@ -116,6 +118,7 @@ class Calls(Objects):
             "builtins.min": self._sorted,
             "builtins.isinstance": self._isinstance,
             "builtins.super": self._super,
+            "builtins.issubclass": self._issubclass,
             "builtins.type": self._type,
             "builtins.object": self._object,
             "functools.partial": self._partial,
@@ -158,7 +161,7 @@ class Calls(Objects):
         """Call something."""
         self.step()
         function = self.pick(function)
-        if isinstance(function, Function):
+        if isinstance(function, Function) and _REMADE.isdisjoint(function.attributes):
             return self.run_function(function, given, named)
         if isinstance(function, Outside):
             return self.call_outside(function.name, given, named)
@@ -185,6 +188,8 @@ class Calls(Objects):
     def act(self, what: str, of: Key, given: list[Value], named: Named) -> Value:
         """Do what nobody can see into: an event."""
         arguments = told(given, named)
+        if _is_register(of) and given:
+            self.put(self.versions, "subclasses", Unknown(("registered", of, arguments)))
         for value in (*given, *named.values()) if of != "builtins.print" else ():
             self.handed(value)  # of what is printed, nobody gets more than its text
         self.event(what, of, arguments)
@@ -206,8 +211,13 @@ class Calls(Objects):
             missing = missing.wraps
         if isinstance(missing, Function) and not only_makes_values(missing.node):
             return self.act("call", key(of), given, named)
-        if self.in_class(of, "__new__") is not None:
+        maker = self.in_class(of, "__new__")
+        if maker is not None:
             self.act("new", key(of), given, named)
+            while isinstance(maker, Product) and maker.wraps is not None:
+                maker = maker.wraps
+            if isinstance(maker, Function) and not self._is_enum(of):
+                self.call(maker, [of, *given], named)
         start = self.in_class(of, "__init__")
         if start is not None:
             self.call(start, [made, *given], named)
@@ -216,6 +226,11 @@ class Calls(Objects):
         else:
             self._fill(made, given, named)
         return made
+
+    def _is_enum(self, of: Class) -> bool:
+        """Tell whether calling a class looks for one of its members."""
+        bases = self.outer_bases(of)
+        return any(isinstance(base, Outside) and base.name in effects.ENUMS for base in bases)
 
     def _fill(self, made: Instance, given: list[Value], named: Named) -> None:
         """Give an object its fields, as a dataclass does."""
@@ -488,9 +503,18 @@ class Calls(Objects):
             items = list(of.items)
             items[name.value] = value
             self.set_items(of, items)
-        else:
-            self.set_items(of, [*of.items, value])
+        else:  # where it goes cannot be told
+            self.blur(of, ("item", key(name)), value)
         self._changed(of, "item", key(name), key(value))
+
+    def blur(self, of: Collection, *how: Hashable) -> None:
+        """Note that nobody can tell what a container holds now, but for code among it."""
+        held = [*map(self.pick, of.items)]
+        told = [key(part) if isinstance(part, Value) else part for part in how]
+        changed = Unknown(
+            ("changed", key(of), *told), tuple(v for v in held if isinstance(v, _CODE))
+        )
+        self.set_items(of, (changed,), (changed,))
 
     def method(self, owner: Value, name: str, given: list[Value], named: Named) -> Value:
         """Call a method of something that is not an object of the tree."""
@@ -507,6 +531,28 @@ class Calls(Objects):
             return self._of_product(owner, name, given, named)
         return self._of_unknown(owner, name, given, named)
 
+    def set_held(self, of: Value, space: Value, name: Value, value: Value) -> None:
+        """Set an attribute of an object through its `__dict__`, or a function's default."""
+        special = (
+            space.how[0] if isinstance(space, Unknown) and isinstance(space.how, tuple) else ""
+        )
+        if special == "__dict__" and isinstance(name, Constant):
+            self.set_attribute(of, str(name.value), value)
+        else:
+            told = Unknown(("set", key(name), key(value)))
+            self.set_attribute(of, str(special), told)
+
+    def _change_held(self, of: Value, space: Value, given: list[Value], named: Named) -> Value:
+        first = self.pick(given[0]) if given else None
+        pairs: list[tuple[Value, Value]] = [(Constant(word), v) for word, v in named.items()]
+        if isinstance(first, Collection) and first.kind == "dict":
+            pairs += zip(first.names, first.items, strict=True)
+        elif given:
+            pairs.append((first or NONE, given[-1]))
+        for name, value in pairs:
+            self.set_held(of, space, name, value)
+        return Unknown(("result", key(space), told(given, named)))
+
     def _of_module_method(
         self, owner: ModuleValue, name: str, given: list[Value], named: Named
     ) -> Value:
@@ -518,6 +564,9 @@ class Calls(Objects):
 
     def _of_unknown(self, owner: Value, name: str, given: list[Value], named: Named) -> Value:
         """Call a method of what nobody knows: of a plain value it does nothing to others."""
+        of = held_by(owner)
+        if of is not None and name[1:] in effects.CHANGING:
+            return self._change_held(of, owner, given, named)
         plain = isinstance(owner, Unknown) and is_plain(owner.how)
         if plain and name[1:] not in effects.CHANGING:
             if not any(map(self.acts, (*given, *named.values()))):
@@ -693,10 +742,9 @@ class Calls(Objects):
         return Unknown(("method", key(owner), name, told(given, named)))
 
     def _dict_view(self, owner: Collection, name: str) -> Value:
-        if name == "values":
-            return self.collection("list", owner.items)
-        if name == "keys":
-            return self.collection("list", owner.names)
+        if name in ("values", "keys"):  # they show what the dict holds when they are read
+            space = owner.held if name == "values" else owner.keys
+            return Collection("list", owner.made, space, {"items": ()})
         if name == "copy":
             return self.mapping(owner.names, owner.items)
         pairs = zip(owner.names, owner.items, strict=True)
@@ -799,7 +847,18 @@ class Calls(Objects):
             for value in values:
                 self.observe_object(value)
             return self._product(name, given, named)
-        return self.act("call", name, given, named)
+        found = self.act("call", name, given, named)
+        if not self.probing and name not in _SHOWING:
+            self._handed_out(name, values)
+        return found
+
+    def _handed_out(self, name: str, values: Sequence[Value]) -> None:
+        """Note that the outside may change the containers that it is handed."""
+        for value in values:
+            if isinstance(value, Collection) and value.kind in _KINDS and value.kind != "tuple":
+                if made_by(value)[0] != self.site:
+                    self.blur(value, name)
+                    self.changes[identity(value)].add(self.site)
 
     def _asks_modules(self, name: str, given: list[Value]) -> None:
         """Note what a call reads of modules that it is handed, or may set there."""
@@ -861,6 +920,8 @@ class Calls(Objects):
         inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
         factory = self._factory(name, given, named) if name in effects.FIELDS else None
         held = self.space({} if factory is None else {FACTORY: factory})
+        if name in effects.SHOWING:  # what it shows is what that holds when it is read
+            held["(of)"] = self.collection("tuple", given)
         return Product(name, arguments, self.make(), held, inner, immutable)
 
     def _factory(self, name: str, given: list[Value], named: Named) -> Value | None:
@@ -1005,6 +1066,8 @@ class Calls(Objects):
         owner = self.pick(given[0]) if given else None
         if not given and not self.stack:
             return self._globals(given, named)
+        if isinstance(owner, Instance):
+            return self.attribute(owner, "__dict__")
         return Names(owner.module) if isinstance(owner, ModuleValue) else None
 
     def _dir(self, given: list[Value], named: Named) -> Value | None:
@@ -1210,7 +1273,18 @@ class Calls(Objects):
         known = _is_of(values[0], values[1]) if len(values) == 2 and not named else None
         if known is not None:
             return Constant(known)
-        return Unknown(("isinstance", tuple(map(key, values))))
+        return Unknown(("isinstance", tuple(map(key, values)), *self._subclasses_now()))
+
+    def _issubclass(self, given: list[Value], named: Named) -> Value | None:
+        values = [self.pick(value) for value in given]
+        if self._subclasses_now() and not any(map(self.acts, values)):
+            return Unknown(("issubclass", tuple(map(key, values)), *self._subclasses_now()))
+        return None
+
+    def _subclasses_now(self) -> tuple[Key, ...]:
+        """Give what was registered as a subclass so far, if anything was."""
+        version = self.versions.get("subclasses")
+        return () if version is None else (key(version),)
 
     def _super(self, given: list[Value], named: Named) -> Value | None:
         return Unknown(("super", tuple(map(key, given))))
@@ -1284,6 +1358,14 @@ def sorted_names(names: Sequence[Value]) -> list[Value]:
     return sorted(names, key=lambda name: str(literal(name)))
 
 
+def _is_register(of: Key) -> bool:
+    """Tell whether what is called may be the `register` of an abstract base class."""
+    if isinstance(of, str):
+        return of.endswith(".register")
+    how = of[-1] if isinstance(of, tuple) and of[:1] == ("unknown",) else ()
+    return isinstance(how, tuple) and how[:1] == ("attribute",) and how[-1] == "register"
+
+
 def _is_of(value: Value, kinds: Value) -> bool | None:
     """Tell whether a plain value is of one of several built-in types, where that can be told."""
     if isinstance(kinds, Collection) and kinds.kind == "tuple":
@@ -1309,6 +1391,8 @@ _OWN_NAMES = (
     "__file__",
     "__builtins__",
 )
+# Calls that do nothing to what they are handed.
+_SHOWING = {"builtins.print", "builtins.sorted", "builtins.map", "builtins.setattr"}
 _SPECIAL = ("ClassVar", "InitVar", "KW_ONLY")  # read by name off the module of a dataclass
 # Built-in functions that do not look at what a dictionary holds.
 _NOT_LOOKING = frozenset(

@@ -269,7 +269,8 @@ class Expressions(Patches):
 
     def _on_binop(self, node: ast.BinOp, scope: Scope) -> Value:
         one, two = self.pick(self.value(node.left, scope)), self.pick(self.value(node.right, scope))
-        compute = _BINARY.get(type(node.op))
+        nested = _is_nested(one) or _is_nested(two)
+        compute = None if nested else _BINARY.get(type(node.op))
         left, right = literal(one), literal(two)
         if compute and left is not UNBOUND and right is not UNBOUND and _small(left, right):
             try:
@@ -280,6 +281,9 @@ class Expressions(Patches):
         joined = isinstance(one, Collection) and isinstance(two, Collection)
         if joined and isinstance(node.op, ast.Add):
             return self._concatenated(one, two)
+        if nested and isinstance(node.op, ast.Mult) and isinstance(right, int):
+            items = one.items[:MOST_ITEMS] if isinstance(one, Collection) else ()
+            return self.collection("list", items * min(right, MOST_ITEMS))
         paths = isinstance(one, Product) and one.maker == "pathlib.Path"
         if paths and isinstance(node.op, ast.Div) and not self.acts(two):
             arguments = ("/", key(one), key(two))
@@ -598,6 +602,11 @@ class Expressions(Patches):
     def _on_dictcomp(self, node: ast.DictComp, scope: Scope) -> Value:
         rows = self._rows(node, scope, [node.key, node.value])
         return self.mapping([row[0] for row in rows], [row[1] for row in rows])
+
+
+def _is_nested(value: Value) -> bool:
+    """Tell whether a container holds others, which are the same wherever they stand."""
+    return isinstance(value, Collection) and any(isinstance(v, Collection) for v in value.items)
 
 
 def _letter(owner: Value, at: Value) -> Value | None:

@@ -153,6 +153,8 @@ class Objects(Frames):
         value = owner.attributes.get(name)
         if value is not None:
             return self.pick(value)
+        if name in ("__kwdefaults__", "__dict__"):
+            return Unknown((name, key(owner)), (owner,))
         if default is not None and not name.startswith("__"):
             return default
         return Unknown(("attribute", key(owner), name))
@@ -195,6 +197,8 @@ class Objects(Frames):
             return self._through_instance(owner, self.pick(value))
         if name == "__class__":
             return owner.of
+        if name == "__dict__":
+            return Unknown((name, key(owner)), (owner,))
         hook = self.in_class(owner.of, "__getattr__")
         if hook is not None:
             return self.call(hook, [owner, Constant(name)], {})
@@ -226,7 +230,9 @@ class Objects(Frames):
             return Bound(owner, Outside(f"{owner.maker}.{name}"))
         if isinstance(owner, (Collection, Constant)):
             return Bound(owner, Outside(f".{name}"))
-        if isinstance(owner, Names) or (isinstance(owner, Unknown) and is_plain(owner.how)):
+        if isinstance(owner, Names) or held_by(owner) is not None:
+            return Bound(owner, Outside(f".{name}"))
+        if isinstance(owner, Unknown) and is_plain(owner.how):
             return Bound(owner, Outside(f".{name}"))
         for option in owner.options if isinstance(owner, Unknown) else ():
             if isinstance(option, ModuleValue) and self.reads:
@@ -411,6 +417,13 @@ def names_one(logger: Product) -> bool:
 def logger_name(logger: Product) -> tuple[str, str]:
     """Give a name for what is set on a logger of some name, wherever it is held."""
     return "logging", str(logger.arguments)
+
+
+def held_by(space: Value) -> Value | None:
+    """Give the object whose `__dict__`, or the function whose defaults, a value is."""
+    if not isinstance(space, Unknown) or not isinstance(space.how, tuple) or not space.options:
+        return None
+    return space.options[0] if space.how[0] in ("__dict__", "__kwdefaults__") else None
 
 
 def is_object(value: Value) -> bool:

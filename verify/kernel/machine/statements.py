@@ -12,7 +12,7 @@ from verify.kernel.machine.calls import Returned, literal
 from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.expressions import Expressions, builtin_error, names_what_it_sets
 from verify.kernel.machine.imports import Sites
-from verify.kernel.machine.objects import identity
+from verify.kernel.machine.objects import held_by, identity
 from verify.kernel.machine.patches import Replaced
 from verify.kernel.machine.scopes import binds, parameters, type_parameters
 from verify.kernel.machine.state import Raised
@@ -165,6 +165,8 @@ class Machine(Expressions):
             self.set_item(owner, name, value)
         elif isinstance(owner, Outside):
             self._assign_outside(owner, target, name, value)
+        elif (of := held_by(owner)) is not None:
+            self.set_held(of, owner, name, value)
         else:
             self.event("set item", identity(owner), key(name), key(value))
             self.changes[identity(owner)].add(self.site)
@@ -249,8 +251,13 @@ class Machine(Expressions):
         if isinstance(owner, Names) and isinstance(name, Constant):
             self.delete_attribute(ModuleValue(owner.module), str(name.value))
             return
-        self.event("delete item", identity(owner), key(name))
-        self.changes[identity(owner)].add(self.site)
+        if isinstance(owner, Collection):
+            self._changed(owner, "delete item", key(name))
+        else:
+            self.event("delete item", identity(owner), key(name))
+            self.changes[identity(owner)].add(self.site)
+        if isinstance(owner, Collection) and owner.kind == "list":
+            self.blur(owner, "without", key(name))
         if isinstance(owner, Collection) and owner.kind == "dict":
             wanted = key(name)
             kept = [p for p in zip(owner.names, owner.items, strict=True) if key(p[0]) != wanted]

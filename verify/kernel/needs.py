@@ -182,6 +182,9 @@ class Imports:
     def _meets(self, row: Row, path: str) -> bool:
         """Tell whether a star brings names that other imports or code of a file bind, too."""
         tree = self.both.target
+        came = (self._rows.get(origin, ()) for origin in self.origins.get(path, ()))
+        if any(row.plain == one.plain for rows_ in came for one, _ in rows_):
+            return False  # it stood beside the same where that comes from
         home = file_of(tree, row.module)
         ours = public(tree, home) if home.endswith(".py") else set()
         source = tree.source(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from verify.kernel import effects
@@ -122,8 +122,7 @@ class Comparison:
     def _events(self, *, failed: bool) -> None:
         """Compare what happens, in order. What a run that `failed` no longer does is no news."""
         one, two = self.one.trace, self.two.trace
-        seen = {event.what[1] for event in (*one, *two) if event.what[0] == "change"}
-        ours, theirs = _acting(one, seen), _acting(two, seen)
+        ours, theirs = _acting(one), _acting(two)
         for a, b in zip(ours, theirs, strict=False):
             if a.what != b.what and not self._installs(a, b):
                 self._differs(a, b)
@@ -276,15 +275,8 @@ def _death(death: Death) -> tuple[Hashable, ...]:
     return death.answers, death.error, death.about, death.outside
 
 
-def _acting(trace: Iterable[Event], seen: Container[Hashable] = ()) -> list[Event]:
-    """List what acts; what a module fills unseen does if others change the same on a side."""
-    found = []
-    for event in trace:
-        if event.what[0] == FILL and event.what[1] in seen:
-            found.append(event._replace(what=("change", *event.what[1:])))
-        elif event.acts:
-            found.append(event)
-    return found
+def _acting(trace: Iterable[Event]) -> list[Event]:
+    return [event for event in trace if event.acts]
 
 
 def _filled(trace: Iterable[Event]) -> dict[Hashable, list[Event]]:

@@ -4,6 +4,7 @@ Both trees are imported on an abstract machine, and what happens is compared. `c
 files that differ, from both trees, and looks into the others as needed. It stands on the standard
 library alone and shares no code with the mover: it is a second opinion.
 
+asked     what a module's `__getattr__` is for: its tables, and old names that it keeps
 behaviour what is behaviour and what is not: what the generator's judge blanks
 bodies    what function bodies refer to, and what they do
 both      the pair of trees, with what everyone asks of it
@@ -17,10 +18,13 @@ doctests  examples in docstrings
 door      the door: from the files of two trees to a certificate
 effects   what acts and what does not: the lists, each with its reason
 entries   from what a program can start
+examples  examples in the docstrings of modules
 explain   edits that a move entails, derived again
+exports   what `__all__` comes to where it is put together
 far       writes in files that no run reaches, to names whose readers are others now
 files     files as such: what is run, what hides what, packages that come and go
 flow      what an expression may be made of, within one file
+given     what a module's `__getattr__` gives, name by name
 getters   reads of an attribute of an object that nobody knows
 grasps    modules that a body gets hold of, and whether they are the same on both sides
 heard     who hears what moved code logs and warns of, by the name of its module

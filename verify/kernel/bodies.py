@@ -20,6 +20,7 @@ from verify.kernel.grasps import Grasps
 from verify.kernel.machine import Machine
 from verify.kernel.machine.calls import Returned
 from verify.kernel.machine.frames import asks
+from verify.kernel.machine.objects import logger_name, names_one
 from verify.kernel.machine.patches import is_patch_name, stands_for_patch
 from verify.kernel.machine.scopes import INNER, binds, own_names, parameters, type_parameters
 from verify.kernel.machine.state import MOST_STEPS, Raised, TooMuchError
@@ -34,6 +35,7 @@ from verify.kernel.machine.values import (
     Module,
     ModuleValue,
     Outside,
+    Product,
     Scope,
     Unknown,
     Value,
@@ -350,7 +352,7 @@ class Bodies:
 
     def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""
-        self.machine.reads = lambda module, name: reads.add((module.name, name))
+        self.machine.reads = lambda module, name: reads.update(_read(module, name))
         known: dict[tuple[str, ...], Hashable] = {}
         found = []
         self._met = []
@@ -364,6 +366,11 @@ class Bodies:
                     found[-1] = reference, ("module whose names are replaced",)
         self.machine.reads = None
         return found
+
+    def reaching(self) -> bool:
+        """Tell whether what was resolved last leads to what may reach modules by a lookup."""
+        names = (value.name for value in self._met if isinstance(value, Outside))
+        return any(not _REACHING.isdisjoint(name.split(".")[1:]) for name in names)
 
     def _replaces(self, reference: Reference, scope: Scope) -> bool:
         """Tell whether a call replaces a name of a module: who reads that is judged elsewhere."""
@@ -409,7 +416,7 @@ class Bodies:
         if module is None or module.scope is None:
             return None
         node = self.machine.tree.source(path).statements[index].node
-        self.machine.reads = lambda module, name: reads.add((module.name, name))
+        self.machine.reads = lambda module, name: reads.update(_read(module, name))
         known: dict[tuple[str, ...], Hashable] = {}
         found = []
         with self._quietly():
@@ -479,8 +486,11 @@ class Bodies:
             for index, part in enumerate(parts[1:], 1):
                 if isinstance(value, ModuleValue):
                     if part not in value.module.names and "__getattr__" in value.module.names:
-                        self._met.append(value)
-                        return ("asked", value.module.name, parts[index:])
+                        owner, value = value, self._given(value, part)
+                        if isinstance(value, (Function, Class, Constant, ModuleValue)):
+                            continue
+                        self._met.append(owner)
+                        return ("asked", owner.module.name, parts[index:])
                     value = machine.attribute(value, part)
                 elif isinstance(value, Outside):
                     value = machine.attribute(value, part)
@@ -492,13 +502,23 @@ class Bodies:
         self._met.append(value)
         return (meaning(value), ())
 
+    def _given(self, owner: ModuleValue, name: str) -> Value:
+        """Give what a module's `__getattr__` gives for a name, and take back what it did."""
+        machine, trace = self.machine, len(self.machine.trace)
+        try:
+            return machine.attribute(owner, name)
+        except (TooMuchError, LeftError):
+            return Unknown(("asked", name))
+        finally:
+            del machine.trace[trace:]
+
     def probe(self, made: Function, owner: Class | None = None) -> Probe:
         """Run a body on unknown arguments, and take back what it did."""
         machine, found = self.machine, Probe()
 
         def reads(module: Module, name: str) -> None:
             if len(machine.stack) <= 1:  # what it calls reads for itself
-                found.reads.add((module.name, name))
+                found.reads.update(_read(module, name))
 
         before = len(machine.trace)
         kept = machine.site, machine.counts, machine.stack, machine.steps
@@ -591,6 +611,14 @@ class Bodies:
         finally:
             machine.probing, machine.changed = probing, changed
             machine.undo(mark)
+
+
+def _read(module: Module, name: str) -> Iterator[tuple[str, str]]:
+    """Give what is read with a name of a module: a logger of some name is one for all."""
+    yield module.name, name
+    value = module.names.get(name)
+    if isinstance(value, Product) and names_one(value):
+        yield logger_name(value)
 
 
 def _unbound(means: Hashable) -> bool:

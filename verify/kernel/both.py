@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
+from verify.kernel.asked import Asked, asked
 from verify.kernel.pairing import At, Pairing, pair
 from verify.kernel.renames import Renames
 from verify.kernel.source import Source, Statement
@@ -45,6 +46,11 @@ class Both:
         two.before = one
         two.called = {new: one.name(old) for old, new in moved.items()}
         return cls(one, two, apart, pairing, moved)
+
+    @cached_property
+    def asked(self) -> Asked:
+        """Give what the `__getattr__` of changed modules is for."""
+        return asked(self.base, self.target, self.changed, self.pairing.new)
 
     @cached_property
     def renames(self) -> Renames:

@@ -20,20 +20,27 @@ from verify.kernel.words import raw, words
 _IMPORTING = words("import_module __import__ find_spec locate resolve_name import_string")
 _FINDERS = words("find_spec find_loader find_module get_loader")
 _SEEKING = re.compile(raw(rf"\b(?:{'|'.join(sorted(_FINDERS))})\b"))
+# What lists the names of a module.
+_LISTS = re.compile(rb"\bvars\(|\bdir\(|\bgetmembers\b|__dict__")
 MOST_DEPTH = 8  # of a text that is put together
 
 
 def check(both: Both, near: set[str]) -> None:
-    """Report imports with a literal part that fits a module which is gone."""
+    """Report imports with a literal part that fits a module which is gone.
+
+    Or one that code left or came to, where the file lists the names of modules.
+    """
     gone = {
         both.base.name(path)
         for path in both.changed
         if path.endswith(".py") and path in both.base.files and became(path, both.target) is None
     }
-    for path in sorted(both.base.files.keys() - near) if gone else ():
+    met = {both.base.name(at[0]) for pair in both.pairing.moved() for at in pair[:1]}
+    met |= {both.target.name(target[0]) for _, target in both.pairing.moved()}
+    for path in sorted(both.base.files.keys() - near) if gone or met else ():
         data = both.base.files[path]
         if path.endswith(".py") and any(word.encode() in data for word in _IMPORTING):
-            _file(both, path, gone)
+            _file(both, path, gone | met if _LISTS.search(data) else gone)
 
 
 def replaced(both: Both) -> None:

@@ -7,6 +7,7 @@ import io
 import tokenize
 
 from verify.kernel.both import Both
+from verify.kernel.effects import TOUCHING
 from verify.kernel.entries import became
 from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
@@ -24,7 +25,11 @@ def check(both: Both) -> None:
         elif not _header(both, both.base, at):
             _say(both, both.base, at, "is gone")
     for at in both.pairing.new:
-        if not _header(both, both.target, at) and not _exports(both, both.target, at):
+        kept = both.asked.kept.get(at[0])
+        if kept and symbol(both.statement(both.target, at).node) == "__getattr__":
+            why = f"it keeps {', '.join(sorted(kept)[:3])} for whoever asks this module"
+            both.found.say(EXPLAINED, "__getattr__", why, both.span(both.target, at))
+        elif not _header(both, both.target, at) and not _exports(both, both.target, at):
             _say(both, both.target, at, "is new")
     _docstrings(both)
     _listed(both)
@@ -48,13 +53,12 @@ def _listed(both: Both) -> None:
             if at[0] in listed:
                 _say(both, both.target, at, "stands twice")
             listed.add(at[0])
-            if exported(both, at):
+            if not computed(both, at) and exported(both, at):
                 why = "it lists what its module has"
                 both.found.say(EXPLAINED, "__all__", why, both.span(both.target, at))
     for at in both.pairing.base_of:
-        if _exports(both, both.target, at) and at not in {
-            edit.target for edit in both.pairing.edits
-        }:
+        known = at in {edit.target for edit in both.pairing.edits} or computed(both, at)
+        if _exports(both, both.target, at) and not known:
             exported(both, at)
 
 
@@ -83,6 +87,15 @@ def _exports(both: Both, tree: Tree, at: At) -> bool:
     node = both.statement(tree, at).node
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     return isinstance(target, ast.Name) and target.id == "__all__"
+
+
+def computed(both: Both, at: At) -> bool:
+    """Tell whether a statement is an `__all__` whose names are put together when it runs."""
+    node = both.statement(both.target, at).node
+    value = node.value if isinstance(node, ast.Assign) else None
+    plain = isinstance(value, (ast.List, ast.Tuple))
+    starred = any(isinstance(item, ast.Starred) for item in getattr(value, "elts", ()))
+    return _exports(both, both.target, at) and (not plain or starred)
 
 
 def exported(both: Both, at: At) -> bool:
@@ -148,6 +161,8 @@ def _needed(both: Both, at: At) -> bool:
     names = set(stored(both.statement(both.target, at).node))
     if names == {"pytestmark"}:
         return True  # what it does to whom is compared test by test
+    if sets_up(both, at):
+        return True
     used: list[ast.AST] = [
         both.statement(both.target, target).node
         for target in both.pairing.base_of
@@ -162,6 +177,18 @@ def _needed(both: Both, at: At) -> bool:
     ]
     parts = (part for node in used for part in walk(node))
     return any(isinstance(part, ast.Name) and part.id in names for part in parts)
+
+
+def sets_up(both: Both, at: At) -> bool:
+    """Tell whether a statement gives a logger a level or handler that is made beside it, a copy."""
+    node = both.statement(both.target, at).node
+    call = node.value if isinstance(node, ast.Expr) else None
+    function = call.func if isinstance(call, ast.Call) else None
+    if not isinstance(function, ast.Attribute) or function.attr not in TOUCHING:
+        return False
+    owner = function.value.id if isinstance(function.value, ast.Name) else ""
+    beside = (copy for copy in both.pairing.copies if copy[0] == at[0])
+    return any(owner in stored(both.statement(both.target, copy).node) for copy in beside)
 
 
 def _spelled(both: Both) -> None:

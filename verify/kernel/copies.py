@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
 from verify.kernel import effects
 from verify.kernel.both import Both
-from verify.kernel.conserve import symbol
+from verify.kernel.conserve import sets_up, symbol
 from verify.kernel.machine import Machine
 from verify.kernel.machine.objects import is_plain
 from verify.kernel.machine.values import (
@@ -18,6 +19,7 @@ from verify.kernel.machine.values import (
     Collection,
     Constant,
     Instance,
+    Key,
     Module,
     ModuleValue,
     Outside,
@@ -32,7 +34,7 @@ from verify.kernel.pairing import At
 from verify.kernel.runs import Run
 from verify.kernel.source import DEFINITIONS, last, stored
 from verify.kernel.verdict import BREAKS, TEXT
-from verify.kernel.words import words
+from verify.kernel.words import raw, words
 
 
 class Copies:
@@ -45,7 +47,7 @@ class Copies:
         for at in sorted(both.pairing.copies):
             self._by_path.setdefault(at[0], []).append(at)
             node = both.statement(both.target, at).node
-            if isinstance(node, DEFINITIONS) or not set(stored(node)):
+            if (isinstance(node, DEFINITIONS) or not set(stored(node))) and not sets_up(both, at):
                 place = both.place(both.target, at)
                 both.found.say(TEXT, symbol(node), "this statement stands twice", place)
 
@@ -63,10 +65,20 @@ class Copies:
                         self._copy(run.machine, module, at)
 
     def _nodes(self) -> Iterator[ast.AST]:
-        """List what stands in the changed files of both sides."""
+        """List what stands in the changed files of both sides, and in those that say a copy."""
+        names = {
+            raw(name)
+            for at in self.both.pairing.copies
+            for name in stored(self.both.statement(self.both.target, at).node)
+        }
+        said = re.compile(rb"\b(?:" + b"|".join(sorted(map(re.escape, names))) + rb")\b")
         for tree in (self.both.base, self.both.target):
             for source in self.both.sources(tree):
                 yield from walk(source.tree)
+        for path in self.both.target.python() if names else ():
+            if path not in self.both.changed and said.search(self.both.target.files[path]):
+                other = self.both.target.readable(path)
+                yield from walk(other.tree) if other is not None else ()
 
     @cached_property
     def _identities(self) -> set[str]:
@@ -143,20 +155,32 @@ def constant(value: Value) -> bool:
     if isinstance(value, Collection):
         return value.kind == "tuple" and all(map(constant, value.items))
     if isinstance(value, Product):
-        return value.immutable and not value.attributes and value.maker not in _CLASSES
+        set_up = value.maker in effects.LOGGERS and value.attributes.keys() <= {"(set up)"}
+        plain = not value.attributes or set_up
+        return value.immutable and plain and value.maker not in _CLASSES
     if isinstance(value, Instance):
         return _is_logger(value.of)
     if isinstance(value, Unknown):
         how = value.how
         name = how[0] if isinstance(how, tuple) and how else ""
-        return isinstance(name, str) and (
-            name in effects.QUESTIONS
-            or name in effects.PURE
-            or name in _OPERATIONS
-            or (name in _FIXED and is_plain(how))
-            or (name in effects.READINGS and isinstance(how, tuple) and how[-1] == key(NONE))
+        return (
+            isinstance(name, str)
+            and not _differs(name, how)
+            and (
+                name in effects.QUESTIONS
+                or name in effects.PURE
+                or name in _OPERATIONS
+                or (name in _FIXED and is_plain(how))
+                or (name in effects.READINGS and isinstance(how, tuple) and how[-1] == key(NONE))
+            )
         )
     return False
+
+
+def _differs(name: str, how: Key) -> bool:
+    """Tell whether a value made twice is another one: a time, or a number that is none."""
+    moment = name in effects.QUESTIONS and name.startswith(("time.", "datetime."))
+    return moment or (name == "builtins.float" and "nan" in repr(how).lower())
 
 
 def _is_logger(of: Class) -> bool:

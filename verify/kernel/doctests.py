@@ -12,7 +12,7 @@ from verify.kernel.nodes import walk
 from verify.kernel.settings import collection
 from verify.kernel.source import DEFINITIONS, stored
 from verify.kernel.tree import Tree
-from verify.kernel.verdict import BREAKS, OPEN
+from verify.kernel.verdict import BREAKS, OPEN, Place
 
 _RUN = re.compile(
     rb"doctest[-_](?:modules|glob|files)|testmod|testfile|DocTestSuite|DocFileSuite|-m doctest"
@@ -107,6 +107,12 @@ def check(both: Both) -> None:
         if settings.enters(base[0]) and not settings.enters(target[0]):
             why = "pytest no longer comes to its doctests"
             both.found.say(BREAKS, both.name(target[0]), why, both.place(both.target, target))
+    conftests = any(path.endswith("conftest.py") for path in both.changed)
+    for path in sorted(both.base.files) if settings.doctests and conftests else ():
+        if b">>>" in both.base.files[path] and path in both.target.files:
+            if _around(both.base, path) != _around(both.target, path):
+                why = "other fixtures are around its doctests"
+                both.found.say(OPEN, both.name(path), why, Place(path, 1))
     if not leaving or not any(_RUNNERS.search(both.base.text(p)) for p in both.base.python()):
         return
     for base, target in leaving:

@@ -57,7 +57,10 @@ PURE = _table(
             os.path.basename os.path.realpath os.path.normpath os.path.splitext
             os.path.expanduser os.fspath""",
         "it computes with numbers": """
-            math.sqrt math.log math.exp math.ceil math.floor math.radians math.log2 math.prod""",
+            math.sqrt math.log math.exp math.ceil math.floor math.radians math.log2 math.prod
+            operator.add operator.sub operator.mul operator.truediv operator.floordiv operator.mod
+            operator.pow operator.neg operator.or_ operator.and_ operator.xor operator.not_
+            operator.eq operator.ne operator.lt operator.le operator.gt operator.ge""",
         "a pattern has no state": """
             re.compile.match re.compile.search re.compile.fullmatch re.compile.sub
             re.compile.split re.compile.findall""",
@@ -90,6 +93,7 @@ MAKERS = _table(
             attr.attrs attr.attrib attr.dataclass attr.define attr.frozen attr.Factory
             attrs.define attrs.frozen attrs.field attrs.Factory attrs.mutable""",
         "its owner looks it up by name and does nothing yet": "logging.getLogger",
+        "it drops what it is given": "logging.NullHandler",
         "it marks a test, and the test's own place decides": """
             pytest.fixture pytest.param pytest.raises pytest.approx unittest.skip unittest.skipIf
             unittest.skipUnless unittest.expectedFailure unittest.mock.patch
@@ -122,6 +126,11 @@ WRAPPERS = _table(
 
 # Of these, what is called first, to be called with the function then.
 FACTORIES = frozenset({"functools.wraps", "functools.partial"})
+
+# Fields of a class, whose defaults may be made by a call.
+FIELDS = words(
+    """dataclasses.field attr.ib attr.attrib attr.Factory attr.field attrs.field attrs.Factory"""
+)
 
 # Calls that name a logger: their argument is the module's own name, whatever it is called.
 LOGGERS = frozenset({"logging.getLogger", "structlog.get_logger", "structlog.getLogger"})
@@ -239,6 +248,12 @@ PLAIN = words(
     complex divmod format hex oct bin pow reversed slice map filter next ascii memoryview type
     property staticmethod classmethod object super"""
 )
+# Of these, what gives an iterator: whoever runs through it changes what is left.
+ITERATORS = frozenset(
+    f"builtins.{name}" for name in ("iter", "map", "filter", "zip", "enumerate", "reversed")
+)
+# What shows another object as it is when it is read.
+SHOWING = frozenset({"collections.ChainMap", "types.MappingProxyType"})
 NAMES_OF_BUILTINS = frozenset(dir(builtins))
 ERRORS: Mapping[str, type[BaseException]] = {
     name: value

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from verify.kernel.both import Both
-from verify.kernel.conserve import exported, symbol
+from verify.kernel.conserve import computed, exported, symbol
 from verify.kernel.effects import PATCHING, targeted
 from verify.kernel.machine import Machine
 from verify.kernel.machine.values import Made
@@ -75,10 +75,12 @@ class Edits:
         one: ast.AST | None,
         two: ast.AST | None,
     ) -> bool:
-        if one is None or two is None:
-            return False
+        if symbol(node) in self.both.asked.tables.get(edit.target[0], ()):
+            return True
         if _exports(node):
             return self._exported(edit, node)
+        if one is None or two is None:
+            return False
         ours, theirs = chain(one), chain(two)
         if ours and theirs:
             return self._chains(edit, node, two, ours, theirs, of_type=two in types)
@@ -150,6 +152,8 @@ class Edits:
 
     def _exported(self, edit: Edit, node: ast.stmt) -> bool:
         """Tell whether an `__all__` changed as the names of its module did."""
+        if computed(self.both, edit.target):
+            return True  # what it comes to is compared when it has run
         if not exported(self.both, edit.target):
             return False
         before = _listed(self.both.statement(self.both.base, edit.base).node)

@@ -166,7 +166,8 @@ _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp,
 # Calls that may give back what they were handed, or a module for its name.
 _GIVES = words(
     """import_module __import__ importorskip resolve_name locate reload getattr next iter min max
-    get cast copy partial reduce getmodule pop popitem vars choice nth first"""
+    get cast copy partial reduce getmodule pop popitem vars choice nth first list tuple set dict
+    sorted values items module_from_spec load_module find_module"""
 )
 
 
@@ -182,7 +183,10 @@ def _gets(node: ast.AST, inside: _Inside) -> bool:
         return any(not isinstance(v, ast.Name) and _gets(v, inside) for v in given)
     if isinstance(node, ast.Subscript):
         return chain(node.value)[-1:] == ("modules",) and not isinstance(node.slice, ast.Constant)
-    if not (isinstance(node, ast.Call) and node.args) or isinstance(node.args[0], ast.Constant):
+    if not (isinstance(node, ast.Call) and node.args):
+        return False
+    plain = isinstance(node.args[0], ast.Constant)
+    if plain and all(word.arg != "level" for word in node.keywords):
         return False
     return last(node.func) in _OF_OTHERS or chain(node.func)[-2:] == ("modules", "get")
 

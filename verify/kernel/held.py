@@ -13,7 +13,7 @@ from verify.kernel.effects import PATCHING
 from verify.kernel.flow import Within
 from verify.kernel.needs import every, file_of
 from verify.kernel.nodes import children
-from verify.kernel.source import IMPORTS, last
+from verify.kernel.source import IMPORTS, last, stored
 from verify.kernel.spelled import Parts, Spelled, chain
 from verify.kernel.tree import Tree
 from verify.kernel.words import words
@@ -22,7 +22,7 @@ _ALL = re.compile(r"\bsys\.modules\s*\.\s*(?:values|items|copy)\b|\blist\(\s*sys
 # What gives a module for its name.
 _GIVING = words(
     """importlib.import_module importlib.__import__ pkgutil.resolve_name pydoc.locate
-    importlib.reload pytest.importorskip sys.modules.get"""
+    importlib.reload pytest.importorskip sys.modules.get importlib.util.find_spec"""
 )
 _LASTS = words("import_module __import__ importorskip resolve_name locate")
 # Calls that do not give back what they are handed, nor keep it.
@@ -102,6 +102,7 @@ class Held:
                 yield from self._of(path, parts)
                 continue
             if isinstance(node, ast.ClassDef) and self._kept:
+                yield from self._in_class(path, node)
                 if any(last(base) == "ModuleType" for base in node.bases):
                     yield self.tree.name(path)  # it may be the class of its own module
             if isinstance(node, ast.Call):
@@ -113,6 +114,13 @@ class Held:
             if isinstance(node, ast.Subscript) and chain(node.value)[-2:] == ("sys", "modules"):
                 yield from _text(node.slice)
             todo.extend(children(node))
+
+    def _in_class(self, path: str, node: ast.ClassDef) -> Iterator[str]:
+        """Give the modules that imports in the body of a class make its attributes."""
+        for statement in node.body:
+            if isinstance(statement, IMPORTS):
+                for name in stored(statement):
+                    yield from self.brought(path, (name,))
 
     def _of(self, path: str, parts: Parts) -> Iterator[str]:
         found = self.leads(path, parts)

@@ -7,7 +7,19 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 
-from verify.kernel import computed, doctests, effects, shown, strings, subclasses, tests
+from verify.kernel import (
+    computed,
+    doctests,
+    effects,
+    examples,
+    exports,
+    given,
+    shown,
+    strings,
+    subclasses,
+    tests,
+)
+from verify.kernel.asked import HOOKS
 from verify.kernel.bodies import (
     Bodies,
     Probe,
@@ -32,7 +44,15 @@ from verify.kernel.lookups import Lookups
 from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
-from verify.kernel.machine.values import Class, Function, Made, Module, Outside, key
+from verify.kernel.machine.values import (
+    Class,
+    Function,
+    Made,
+    Module,
+    ModuleValue,
+    Outside,
+    key,
+)
 from verify.kernel.near import near
 from verify.kernel.needs import rows
 from verify.kernel.nodes import walk
@@ -43,6 +63,7 @@ from verify.kernel.standing import Standing
 from verify.kernel.traces import Comparison, Gains, covers, does, instead
 from verify.kernel.tree import search_path
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
+from verify.kernel.words import raw
 from verify.kernel.worlds import Worlds
 from verify.kernel.writes import Writes
 
@@ -54,6 +75,15 @@ _EVALUATES = re.compile(
 _FRAMEWORKS = re.compile(
     r"\b(?:pydantic|fastapi|typer|msgspec|strawberry|injector|singledispatch|attrs)\b"
 )
+# Decorators that do not look at what a function is annotated with.
+_KEEPING = frozenset(
+    {f"builtins.{name}" for name in ("property", "staticmethod", "classmethod")}
+    | {f"functools.{name}" for name in ("wraps", "cache", "lru_cache", "cached_property")}
+    | {"contextlib.contextmanager", "contextlib.asynccontextmanager", "abc.abstractmethod"}
+    | {f"typing.{name}" for name in ("overload", "final", "override")}
+)
+# What reads an attribute whose name it does not spell.
+_LOOKS = re.compile(rb"\bvars\(|__dict__|\bgetattr\(|getmembers|\bdir\(|attrgetter|__getattr")
 _READ_BY_DATACLASS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 
 
@@ -102,6 +132,9 @@ class Judge:
             self._point(point)
         tests.check(self.both, self.runs)
         doctests.check(self.both)
+        examples.check(self.both)
+        exports.check(self.both, self.runs)
+        given.check(self.both, self.runs)
         strings.check(self.both)
         computed.check(self.both, self.runs.near)
         lost = strings.lost(self.both)
@@ -307,12 +340,19 @@ class Judge:
         if (name, means) in self._probes:
             return  # read before, with the same meaning of every name
         self._probes.add((name, means))
+        if self._gives(b):
+            return
         if isinstance(a, Function) and isinstance(b, Function):
             above, of = owner(unit, a), owner(other, b)
             if self._runs(name, (ours, a, above), (theirs, b, of)):
                 p, q = ours.probe(a, above), theirs.probe(b, of)
                 blank = ours.machine.blanks(p.events) or theirs.machine.blanks(q.events)
                 self._probed(name, b, p, q, blank=blank)
+
+    def _gives(self, made: Function | Class) -> bool:
+        """Tell whether a function answers for a module out of tables that changed."""
+        path = made.scope.module.path
+        return getattr(made.node, "name", "") in HOOKS and path in self.both.asked.tables
 
     def _runs(
         self,
@@ -328,7 +368,7 @@ class Judge:
         if {a.scope.module.path, b.scope.module.path} & self.both.changed:
             if name[0][1] not in self._same:  # type: ignore[index]
                 return True
-        if reaches(a.node) or sets(a.node):
+        if reaches(a.node) or sets(a.node) or one[0].reaching():
             return True
         (ours, _, above), (theirs, _, of) = one, two
         held, now = ours.grasps.by(a, above), theirs.grasps.by(b, of)
@@ -357,18 +397,49 @@ class Judge:
         elif (one.notes or ()) != (two.notes or ()):
             self._annotations(one, two, title, where)
         if isinstance(one.value, Class) and isinstance(two.value, Class):
-            ours = {name: key(held) for name, held in one.value.attributes.items()}
-            theirs = {name: key(held) for name, held in two.value.attributes.items()}
+            apart = self._modules_held(one.value, two.value)
+            ours, theirs = (
+                {name: key(held) for name, held in side.attributes.items() if name not in apart}
+                for side in (one.value, two.value)
+            )
             if ours != theirs:
                 why = "the class is made with other attributes than before"
                 self.both.found.say(BREAKS, title, why, where)
+
+    def _modules_held(self, one: Class, two: Class) -> set[str]:
+        """Name attributes that are other modules now, where all who read them are of the class.
+
+        What these read of the module is compared where they read it.
+        """
+        found = set()
+        for name, held in one.attributes.items():
+            now = two.attributes.get(name)
+            if isinstance(held, ModuleValue) and isinstance(now, ModuleValue):
+                if key(held) != key(now) and self._read_within(name, two):
+                    found.add(name)
+        return found
+
+    def _read_within(self, name: str, of: Class) -> bool:
+        """Tell whether an attribute is read by the methods of a class alone."""
+        tree, path = self.both.target, of.scope.module.path
+        said = re.compile(rb"\b" + re.escape(raw(name)) + rb"\b")
+        others = (p for p in tree.python() if p != path)
+        near = (tree.files[p] for p in self.runs.near if p in tree.files)
+        if any(said.search(tree.files[p]) for p in others) or any(map(_LOOKS.search, near)):
+            return False
+        return all(
+            isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", of.title)
+            for node in walk(tree.source(path).tree)
+            if isinstance(node, ast.Attribute) and node.attr == name
+        )
 
     def _annotations(self, one: Definition, two: Definition, title: str, where: Place) -> None:
         """Compare what a function is annotated with: values on both sides, or texts on one."""
         texts = one.notes is None or two.notes is None
         paths = (one.value.scope.module.path, self.both.base), (where.path, self.both.target)
         read = self.evaluated or any(_FRAMEWORKS.search(tree.text(path)) for path, tree in paths)
-        if texts and not read and not getattr(two.value.node, "decorator_list", None):
+        plain = len(getattr(two.value.node, "decorator_list", ())) == sum(map(_keeps, two.parts))
+        if texts and not read and plain:
             why = "its annotations are evaluated where they were texts, or the other way round"
             self.both.found.say(OBSERVED, title, why, where)
         else:
@@ -438,6 +509,8 @@ class Judge:
         if len(first) != len(second):
             first, second = _aligned(first, second), _aligned(second, first)
         for (one, means), (two, now) in zip(first, second, strict=False):
+            if two.parts[0] in self.both.asked.tables.get(path, ()):
+                continue  # what is given for each name is compared
             if means == now:
                 self.edits.same(name, one.parts, two.parts)
                 if one.asked and two.asked:
@@ -504,6 +577,11 @@ def _apart(one: Probe, two: Probe) -> str:
     longer, now = (ours, "no longer") if len(ours) > len(theirs) else (theirs, "now also")
     rest = longer[min(len(ours), len(theirs)) :]
     return f"{now} {does(rest[0])}" if rest else "loads other modules, or in another order"
+
+
+def _keeps(part: Hashable) -> bool:
+    """Tell whether something that a definition is made with is a decorator that reads no types."""
+    return isinstance(part, tuple) and part[:1] == ("outside",) and part[1] in _KEEPING
 
 
 def _note_globals(machine: Machine, made: Function | Class) -> None:

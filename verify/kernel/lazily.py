@@ -24,6 +24,7 @@ def check(both: Both, unknown: Callable[[Row], str]) -> None:
         known = Counter(row.plain for row, _ in _within(both, both.base, base))
         found = [*_within(both, both.target, target)]
         used = _used(node) if len(found) > 0 else set()
+        used |= {row.name for row, _ in _within(both, both.base, base)}  # it had them before
         for row, line in found:
             known[row.plain] -= 1
             if known[row.plain] >= 0:

@@ -145,7 +145,9 @@ class Imports:
                 why = why or "stands twice, or under another guard"
             elif any(guard not in self._guards for guard in row.guards):
                 why = why or "stands under a guard that is new"
-            elif not row.guards and self._bound_anew(path, names[row.name]):
+            elif row.member == "*" and not row.guards and self._meets(row, path):
+                why = why or "brings a name that something else here binds"
+            elif row.member != "*" and not row.guards and self._bound_anew(path, names[row.name]):
                 why = why or "binds a name that another import binds"
             if why:
                 self._say(TEXT, row, f"this import {why}", place)
@@ -176,6 +178,22 @@ class Imports:
             plain <= {row.plain for row, _ in self._rows.get(origin, ())}
             for origin in {path, *self.origins.get(path, ())}
         )
+
+    def _meets(self, row: Row, path: str) -> bool:
+        """Tell whether a star brings names that other imports or code of a file bind, too."""
+        tree = self.both.target
+        came = (self._rows.get(origin, ()) for origin in self.origins.get(path, ()))
+        if any(row.plain == one.plain for rows_ in came for one, _ in rows_):
+            return False  # it stood beside the same where that comes from
+        home = file_of(tree, row.module)
+        ours = public(tree, home) if home.endswith(".py") else set()
+        source = tree.source(path)
+        other = {n for node in source.tree.body for n in stored(node)} - {"*", "__all__"}
+        for one, _ in rows(tree, source):
+            inner = file_of(tree, one.module) if one.member == "*" else ""
+            if one.plain != row.plain and inner.endswith(".py"):
+                other |= public(tree, inner)
+        return bool(ours & other)
 
     def _tried_along(self, row: Row, path: str, rows_: set[Row], here: set[str]) -> bool:
         """Tell whether a row came along with a `try` of several imports, of which one is needed."""
@@ -403,7 +421,9 @@ def public(tree: Tree, path: str, above: frozenset[str] = frozenset()) -> set[st
     if not listed:
         return {name for name in found if name[:1] not in ("_", "*")}
     texts = (part.value for node in listed for part in walk(node) if isinstance(part, ast.Constant))
-    return {str(text) for text in texts}
+    plain = all(isinstance(getattr(node, "value", None), (ast.List, ast.Tuple)) for node in listed)
+    more = () if plain else (name for name in found if name[:1] not in ("_", "*"))
+    return {*map(str, texts), *more}
 
 
 def rows(tree: Tree, source: Source) -> Iterator[tuple[Row, int]]:
@@ -530,7 +550,7 @@ def used(source: Source, *, prose: bool = True) -> set[str]:
     `prose` tells whether texts count that are no expression, as those that a linter reads.
     """
     body = [node for node in source.tree.body if not _is_all(node)]
-    names = {n.id for node in body for n in walk(node) if isinstance(n, ast.Name)}
+    names = {n.id for n in walk(source.tree) if isinstance(n, ast.Name)}
     return names | _words(source, body, prose=prose)
 
 

@@ -21,7 +21,7 @@ _READING = words(
     getline getlines spec_from_file_location SourceFileLoader load_source getsize getmtime stat
     exists isfile is_file copy copy2 copyfile copytree move rename runpytest runpytest_subprocess
     main run_module execv execvp execl spawnv spawnl create_subprocess_exec
-    create_subprocess_shell"""
+    create_subprocess_shell get_data get_source open_text open_binary read_binary"""
 )
 _LISTING = words("iter_modules walk_packages listdir scandir walk glob iglob rglob iterdir")
 _CALLS = (*(f"{word}(".encode() for word in sorted(_LISTING - {"walk"})), b"os.walk", b".walk(")

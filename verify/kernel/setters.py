@@ -11,7 +11,7 @@ from verify.kernel.effects import NAMES_OF_BUILTINS
 from verify.kernel.held import Held
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.nodes import walk
-from verify.kernel.source import DEFINITIONS
+from verify.kernel.source import DEFINITIONS, last
 from verify.kernel.verdict import OPEN, Place
 
 Set = tuple[str, int, bool]  # a name, a line, and whether any module may be meant
@@ -26,7 +26,9 @@ class Setters:
         self.both = both
         self.apart = apart
         names = "|".join(sorted(map(re.escape, apart)))
-        sets = rf"\.\s*(?:{names})\s*[-+*/|&%@]?=(?!=)|\b(?:setattr|delattr|__globals__)\b"
+        sets = (
+            rf"\.\s*(?:{names})\s*[-+*/|&%@]?=(?!=)|\b(?:setattr|delattr|__globals__|getmodule)\b"
+        )
         self._sets = re.compile(sets.encode())
 
     def report(self, near: Iterable[str]) -> None:
@@ -60,7 +62,7 @@ class Setters:
             for node in walk(function):
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, _STORES):
                     if node.attr in self.apart and known.given(node.value):
-                        yield node.attr, node.lineno, False
+                        yield node.attr, node.lineno, _is_module(node.value)
                 elif isinstance(node, ast.Call):
                     yield from self._called(node, known)
                 elif isinstance(node, ast.Subscript) and isinstance(node.ctx, _STORES):
@@ -74,7 +76,7 @@ class Setters:
                 yield "", node.lineno, False
         if getattr(node.func, "id", "") in _SETTING and len(node.args) > 1:
             if known.given(node.args[0]):
-                every = isinstance(node.args[0], ast.Subscript)
+                every = isinstance(node.args[0], ast.Subscript) or _is_module(node.args[0])
                 yield from self._named(node.args[1], node.lineno, every=every)
         elif getattr(node.func, "attr", "") in ("update", "__setitem__", "setdefault"):
             owner = getattr(node.func, "value", node)
@@ -100,11 +102,14 @@ class _Known:
         root = _root(node)
         if root in self._own:
             return not isinstance(node, ast.Name)
-        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
-            value = node.value
-            if getattr(value, "attr", getattr(value, "id", "")) == "modules":
-                return True
-        return root in self._names
+        return _is_module(node) or root in self._names
+
+
+def _is_module(node: ast.AST) -> bool:
+    """Tell whether an expression gives a module that its text does not name."""
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+        return last(node.value) == "modules"
+    return isinstance(node, ast.Call) and last(node.func) == "getmodule"
 
 
 def _functions(tree: ast.AST) -> Iterator[tuple[ast.AST, frozenset[str]]]:

@@ -49,6 +49,7 @@ class Collection:
     plugins: tuple[str, ...] = ()
     doctests: bool = False  # whether docstrings of all modules are collected
     importlib: bool = False  # whether test files may share their names
+    everywhere: tuple[str, ...] = ()  # fixtures that all tests use
 
     def takes(self, path: str) -> bool:
         """Tell whether a file is collected."""
@@ -100,6 +101,7 @@ def collection(tree: Tree) -> Collection:
             tuple(re.findall(r"(?:^|[\s'\"])-p[\s,'\"]*(?!no:)([\w.]+)", options)),
             doctests="doctest-modules" in options,
             importlib="importlib" in options,
+            everywhere=_words(body, "usefixtures"),
         )
     return Collection(())
 

@@ -23,6 +23,7 @@ _LOADS = tuple(
     )
 )
 MOST_TEXT = 1 << 10  # characters of a name
+PAIR = 2  # words: a module and a name
 _PLAIN, _SPACE = re.compile(r"[\w.:]*"), re.compile(r"\s")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
@@ -117,6 +118,8 @@ def _parts(text: str) -> Iterator[str]:
     yield text
     if not _PLAIN.fullmatch(text) and not _SPACE.search(text):
         yield from _NAME.findall(text)
+    elif len(both := text.split()) == PAIR and "." in both[0] and all(map(_NAME.fullmatch, both)):
+        yield from both  # `shop.orders Money`
 
 
 def _may_be(text: str, module: str) -> bool:
@@ -158,11 +161,20 @@ def _units(node: ast.AST) -> Iterator[tuple[set[str], int]]:
             yield set(texts), getattr(at, "lineno", 1)
         for table in tables:
             if isinstance(table, ast.Dict):
+                if record := _record(table):
+                    yield {*texts, *record}, table.lineno
                 for name, value in zip(table.keys, table.values, strict=True):
                     said = _texts(name)[0] if name is not None else frozenset()
                     todo.append((value, texts | said))
             else:
                 todo += [(item, texts) for item in getattr(table, "elts", ())]
+
+
+def _record(table: ast.Dict) -> set[str]:
+    """Give the texts that the fields of a record are, one of which is a dotted name."""
+    values = [value.value for value in table.values if isinstance(value, ast.Constant)]
+    texts = {text.strip() for text in values if isinstance(text, str) and len(text) < MOST_TEXT}
+    return texts if any("." in text for text in texts) and len(texts) > 1 else set()
 
 
 def _texts(node: ast.AST) -> tuple[frozenset[str], list[ast.AST]]:

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 
 from verify.kernel.both import Both
 from verify.kernel.commands import Commands, chosen, deselected
+from verify.kernel.entries import name_of
 from verify.kernel.machine.scopes import parameters
 from verify.kernel.machine.values import (
     Class,
@@ -25,10 +26,10 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
-from verify.kernel.nodes import walk
+from verify.kernel.nodes import children, walk
 from verify.kernel.runs import Runs
 from verify.kernel.settings import FILES, Discovery, collection, discovery
-from verify.kernel.source import stored
+from verify.kernel.source import DEFINITIONS, last, stored
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import BREAKS, OPEN, Place
 from verify.kernel.words import words
@@ -244,7 +245,7 @@ class _Tests:
 
     def _marked(self, path: str) -> tuple[str, ...]:
         """List the fixtures that a module's own marks name."""
-        return tuple(
+        return self.settings.everywhere + tuple(
             name
             for node in self.tree.source(path).tree.body
             if isinstance(node, ast.Assign) and "pytestmark" in stored(node)
@@ -363,10 +364,22 @@ class _Tests:
             if plugin is not None:
                 yield plugin
 
+    def _skipping(self, path: str) -> list[Hashable]:
+        """List how a file may leave out all its tests by what it calls while it is imported."""
+        body = self.tree.source(path).tree.body
+        if not any(isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) for n in body):
+            return []
+        run = self.runs.start(self.tree, path, name_of(self.tree, path), script=False)
+        found = [event.what for event in run.trace if _may_skip(event.what)]
+        self.runs.end(run)
+        return list(found)
+
     def _around(self, path: str, module: Module) -> tuple[Hashable, ...]:
         found: list[Hashable] = [
             (name, key(module.names[name])) for name in _AROUND if name in module.names
         ]
+        found += sorted(_skips(self.tree.source(path).tree))
+        found += self._skipping(path)
         for source in (path, *self._chain(path)):
             fixtures = self._fixtures_of(source).values()
             found += sorted((f.made for f in fixtures if f.autouse), key=repr)
@@ -375,6 +388,30 @@ class _Tests:
                 hooks = [n for n in above.names if n.startswith("pytest_")]
                 found += [(n, key(above.names[n])) for n in sorted(hooks)]
         return tuple(found)
+
+
+def _may_skip(what: tuple[Hashable, ...]) -> bool:
+    return what[0] == "call" and str(what[1]) in (
+        "pytest.skip",
+        "pytest.importorskip",
+        "pytest.exit",
+    )
+
+
+def _skips(tree: ast.Module) -> Iterator[str]:
+    """List what may leave out all tests of a file while it is imported, by its text."""
+    todo: list[ast.AST] = [*tree.body]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (*DEFINITIONS, ast.Lambda)):
+            continue
+        if isinstance(node, ast.Call) and last(node.func) in ("importorskip", "skip", "exit"):
+            mark = isinstance(node.func, ast.Attribute) and last(node.func.value) == "mark"
+            if not mark:
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Raise) and node.exc is not None and "Skip" in ast.dump(node.exc):
+            yield ast.unparse(node)
+        todo += children(node)
 
 
 def _fixtures(module: Module) -> dict[str, Fixture]:

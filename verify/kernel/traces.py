@@ -219,6 +219,10 @@ class Comparison:
         self.gains.gained.setdefault(name, set()).update(gained)
         vague = (self.one.blank or self.two.blank) and path not in self.both.changed
         for one in module.names.keys() & other.names.keys():
+            if one in self.both.asked.tables.get(path, ()):
+                gained.append(one)  # whoever lists or asks for it finds another
+                self.gains.gained[name].add(one)
+                continue
             if one == "__all__" or vague:
                 continue
             ours, theirs = module.names[one], other.names[one]
@@ -233,6 +237,10 @@ class Comparison:
                 )
         hooks = {n for n in (*lost, *gained) if n.startswith("pytest_") and "conftest" in name}
         for one in sorted(({*lost, *gained} & READ_BY_TOOLS) | hooks):
+            if one == "__version__" and "." in title and not path.endswith("__init__.py"):
+                continue  # tools ask the package, or are told by a text where it stands
+            if one == "__getattr__" and one in gained and path in self.both.asked.kept:
+                continue
             if one != "__all__" or one in lost:
                 now = "is gone, and" if one in lost else "is new, and"
                 self.both.found.say(

@@ -9,6 +9,7 @@ function bodies are compared too.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import builtins
 import collections
@@ -332,9 +333,24 @@ class Child:
         for module in [m for m in list(sys.modules.values()) if self.values.ours(m)]:
             for name, value in list(vars(module).items()):
                 if type(value) in (list, dict, set) and not name.startswith("__"):
+                    if self._only_asked(module.__name__, name):
+                        continue
                     if found.setdefault(name, value) is not value:
                         twice.add(name)
         return {n: self.values.of(v) for n, v in sorted(found.items()) if n not in twice}
+
+    def _only_asked(self, module: str, name: str) -> bool:
+        """Tell whether nothing but the `__getattr__` of its module reads a table."""
+        path = self.folder_of(module)
+        text = self.files.get(path, "")
+        others = (other for at, other in self.files.items() if at != path)
+        if "def __getattr__" not in text or any(name in other for other in others):
+            return False
+        tree = ast.parse(text)
+        hooks = [n for n in ast.walk(tree) if getattr(n, "name", "") in ("__getattr__", "__dir__")]
+        inside = {id(part) for hook in hooks for part in ast.walk(hook)}
+        read = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
+        return all(id(n) in inside or isinstance(n.ctx, ast.Store) for n in read)
 
     def probe(self, names: Sequence[str]) -> list[Any]:
         """Call what both trees hold, and what is in it."""

@@ -31,6 +31,19 @@ LUCK = {
     "q.py": "import p.s\n",
     "m.py": f"import p\nimport q\n\n\ndef f():\n    return p.s.V\n\n\n{X}",
 }
+SHARED = """import pytest
+
+N = []
+
+
+@pytest.fixture(scope="module")
+def count():
+    N.append(1)
+    return len(N)
+"""
+BYTES = "B = bytearray(b'ab')\nV = memoryview(B)\n\n"
+TEST = "def test_{0}(count):\n    assert count == 1\n"
+HELD = "import t\n\n\nclass P:\n    def __reduce__(self):\n        return getattr, (t, 'RATE')\n"
 LIMITS: dict[str, list[tuple[Tree, Tree]]] = {
     "an operator or attribute of an object from outside the tree, that acts": [
         taken_out("A = library.X | 1\n", "import library\n\n", u_py="import m\n"),
@@ -53,6 +66,28 @@ LIMITS: dict[str, list[tuple[Tree, Tree]]] = {
                 "m.py": f"import p\nimport q\n\n\n{X}",
                 "n.py": "import p\n\n\ndef f():\n    return p.s.V\n",
             },
+        )
+    ],
+    "what a fixture that several tests share has counted": [
+        (
+            {"conftest.py": SHARED, "test_a.py": f"{TEST.format(1)}\n\n{TEST.format(2)}"},
+            {"conftest.py": SHARED, "test_a.py": TEST.format(2), "test_b.py": TEST.format(1)},
+        )
+    ],
+    "bytes that are shown by another object": [
+        (
+            {"m.py": f"{BYTES}SEEN = V[0]\n\nB[0] = 1\n", "u.py": "from m import SEEN\n"},
+            {
+                "m.py": f"{BYTES}B[0] = 1\n",
+                "n.py": "from m import V\n\nSEEN = V[0]\n",
+                "u.py": "from n import SEEN\n",
+            },
+        )
+    ],
+    "`getattr` that is given away with a module and a name": [
+        (
+            {"t.py": f"RATE = 2\n{X}", "v.py": HELD},
+            {"t.py": X, "n.py": "RATE = 2\n", "v.py": HELD},
         )
     ],
 }

@@ -110,7 +110,7 @@ def test_a_copy_that_the_plan_lists_is_accepted_with_what_is_done_to_it_at_once(
 ) -> None:
     orders = (
         "import logging\n\nlogger = logging.getLogger(__name__)\n"
-        "logger.addHandler(logging.NullHandler())\n\n\n"
+        "logger.setLevel(logging.INFO)\n\n\n"
         "def parse(text):\n    logger.debug('parsing')\n    return text\n\n\n"
         "def pay():\n    logger.debug('paying')\n"
     )

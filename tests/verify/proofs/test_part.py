@@ -15,8 +15,12 @@ from verify.proofs import adapter, part
 from verify.proofs.part import ROOM, Held
 
 LARGE = Held({"filler/__init__.py": b"", "filler/part.py": b"X = 1\n" + b"#" * adapter.MOST})
-# What the first kernel has to see: links, bytes, and worlds in which something is not installed.
+# What no file tells that names the change: links, bytes, texts that say it otherwise, and worlds in
+# which something is not installed.
 APART = (
+    "around_modules: pytest ini usefixtures",
+    "around_modules: pytest doctest namespace",
+    "by_text: table",
     "outside_python: a link",
     "tables: a pickle stands in bytes",
     "tables: a table in JSON",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from collections.abc import Collection as Collection_
 from contextlib import suppress
 from functools import partial
@@ -15,10 +15,12 @@ from verify.kernel import effects
 from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.imports import ANNOTATIONS, Sites
-from verify.kernel.machine.objects import Objects, identity, is_plain
+from verify.kernel.machine.objects import Objects, held_by, identity, is_plain, made_by, names_one
 from verify.kernel.machine.scopes import binds, parameters
 from verify.kernel.machine.state import Raised
+from verify.kernel.machine.units import FILL
 from verify.kernel.machine.values import (
+    GENERATOR,
     NONE,
     UNBOUND,
     Bound,
@@ -39,6 +41,7 @@ from verify.kernel.machine.values import (
     key,
 )
 from verify.kernel.nodes import walk
+from verify.kernel.source import dotted
 from verify.kernel.tree import Tree
 
 MOST_CALLS = 12  # one within the other
@@ -46,6 +49,14 @@ MOST_READ = 2  # the same, where a body is read: what it calls is read for itsel
 MOST_ITEMS = 64  # of a collection that a loop runs through
 _CODE = (Function, Bound, ModuleValue)
 _GETTERS = ("operator.attrgetter", "operator.methodcaller")
+FACTORY = "(factory)"  # the attribute of a field that has what makes its default
+_FIELD = re.compile(r"\{(\w*)((?:\.\w+)+)")  # of a text that is formatted: `{0.name}`
+_KEY = re.compile(r"\{([^\W\d]\w*)")
+MOST_DIGITS = 4  # of the place of a field
+OWN = "own name"  # the key of a module's `__name__`
+_REGISTER = "functools.singledispatch.register"
+# What a function runs and is given where a call gives nothing: somebody may set it anew.
+_REMADE = frozenset({"__code__", "__defaults__", "__kwdefaults__"})
 _KINDS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
 _ACCESSORS = {f"builtins.property.{name}" for name in ("getter", "setter", "deleter")}
 _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
@@ -69,7 +80,7 @@ class Calls(Objects):
         self.near: Collection_[str] | None = None  # files from which a change can be reached
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
             "importlib.import_module": self._import_module,
-            "builtins.__import__": self._import_module,
+            "builtins.__import__": self._dunder_import,
             "typing.cast": self._cast,
             "typing_extensions.cast": self._cast,
             "pydoc.locate": self._locate,
@@ -87,9 +98,10 @@ class Calls(Objects):
             "builtins.locals": self._globals,
             "builtins.exec": self._exec,
             "builtins.eval": self._exec,
+            "builtins.compile": self._compiled,
             "builtins.len": self._len,
-            "builtins.list": self._collection,
-            "builtins.tuple": self._collection,
+            "builtins.list": partial(self._copied, "list"),
+            "builtins.tuple": partial(self._copied, "tuple"),
             "builtins.set": self._collection,
             "builtins.reversed": self._collection,
             "builtins.iter": self._collection,
@@ -99,16 +111,18 @@ class Calls(Objects):
             "types.ModuleType.__setattr__": self._setattr,
             "builtins.dict": self._dict,
             "builtins.str": self._str,
-            "builtins.sorted": self._sorted,
+            "builtins.sorted": self._in_order,
             "builtins.map": self._mapped,
             "builtins.filter": self._sorted,
             "builtins.max": self._sorted,
             "builtins.min": self._sorted,
             "builtins.isinstance": self._isinstance,
             "builtins.super": self._super,
+            "builtins.issubclass": self._issubclass,
             "builtins.type": self._type,
             "builtins.object": self._object,
             "functools.partial": self._partial,
+            "functools.reduce": self._reduced,
             **{name: partial(self._getter, name) for name in _GETTERS},
             "sys.modules.get": self._sys_modules,
             "sys.path.insert": partial(self._sys_path, first=True),
@@ -147,7 +161,7 @@ class Calls(Objects):
         """Call something."""
         self.step()
         function = self.pick(function)
-        if isinstance(function, Function):
+        if isinstance(function, Function) and _REMADE.isdisjoint(function.attributes):
             return self.run_function(function, given, named)
         if isinstance(function, Outside):
             return self.call_outside(function.name, given, named)
@@ -174,6 +188,8 @@ class Calls(Objects):
     def act(self, what: str, of: Key, given: list[Value], named: Named) -> Value:
         """Do what nobody can see into: an event."""
         arguments = told(given, named)
+        if _is_register(of) and given:
+            self.put(self.versions, "subclasses", Unknown(("registered", of, arguments)))
         for value in (*given, *named.values()) if of != "builtins.print" else ():
             self.handed(value)  # of what is printed, nobody gets more than its text
         self.event(what, of, arguments)
@@ -195,8 +211,13 @@ class Calls(Objects):
             missing = missing.wraps
         if isinstance(missing, Function) and not only_makes_values(missing.node):
             return self.act("call", key(of), given, named)
-        if self.in_class(of, "__new__") is not None:
+        maker = self.in_class(of, "__new__")
+        if maker is not None:
             self.act("new", key(of), given, named)
+            while isinstance(maker, Product) and maker.wraps is not None:
+                maker = maker.wraps
+            if isinstance(maker, Function) and not self._is_enum(of):
+                self.call(maker, [of, *given], named)
         start = self.in_class(of, "__init__")
         if start is not None:
             self.call(start, [made, *given], named)
@@ -206,6 +227,11 @@ class Calls(Objects):
             self._fill(made, given, named)
         return made
 
+    def _is_enum(self, of: Class) -> bool:
+        """Tell whether calling a class looks for one of its members."""
+        bases = self.outer_bases(of)
+        return any(isinstance(base, Outside) and base.name in effects.ENUMS for base in bases)
+
     def _fill(self, made: Instance, given: list[Value], named: Named) -> None:
         """Give an object its fields, as a dataclass does."""
         fields = self._fields(made.of)
@@ -214,6 +240,9 @@ class Calls(Objects):
         for name in fields:
             default = self.in_class(made.of, name)
             if name not in made.attributes and (default is None or isinstance(default, Product)):
+                factory = default.attributes.get(FACTORY) if default is not None else None
+                if factory is not None:
+                    self.call(factory, [], {})
                 self.put(made.attributes, name, Unknown(("field", made.made, name)))
         post = self.in_class(made.of, "__post_init__")
         if post is not None:
@@ -264,6 +293,8 @@ class Calls(Objects):
 
     def _call_made(self, function: Product, given: list[Value], named: Named) -> Value:
         maker = function.maker
+        if maker == _REGISTER and len(given) == 1:
+            return given[0]
         if maker in _GETTERS and given:
             found = self._call_getter(function, given[0])
             if found is not None:
@@ -367,12 +398,12 @@ class Calls(Objects):
                 return self.value(node.body, scope)
             self.block(node.body, scope)
         except Returned as back:
-            return back.value if made is None else self.collection("list", made)
+            return back.value if made is None else self.collection(GENERATOR, made)
         finally:
             self.stack.pop()
             self.at.pop()
             self.yielded = outer
-        return NONE if made is None else self.collection("list", made)
+        return NONE if made is None else self.collection(GENERATOR, made)
 
     def _unfollowed(
         self, function: Function, given: list[Value], named: Named, *, called: bool
@@ -472,17 +503,26 @@ class Calls(Objects):
             items = list(of.items)
             items[name.value] = value
             self.set_items(of, items)
-        else:
-            self.set_items(of, [*of.items, value])
+        else:  # where it goes cannot be told
+            self.blur(of, ("item", key(name)), value)
         self._changed(of, "item", key(name), key(value))
+
+    def blur(self, of: Collection, *how: Hashable) -> None:
+        """Note that nobody can tell what a container holds now, but for code among it."""
+        held = [*map(self.pick, of.items)]
+        told = [key(part) if isinstance(part, Value) else part for part in how]
+        changed = Unknown(
+            ("changed", key(of), *told), tuple(v for v in held if isinstance(v, _CODE))
+        )
+        self.set_items(of, (changed,), (changed,))
 
     def method(self, owner: Value, name: str, given: list[Value], named: Named) -> Value:
         """Call a method of something that is not an object of the tree."""
         owner = self.pick(owner)
         if isinstance(owner, Names):
             return self._of_names(owner, name, given, named)
-        if isinstance(owner, ModuleValue) and name == ".__setattr__":
-            return self._setattr([owner, *given], named) or self.act("set", name, given, named)
+        if isinstance(owner, ModuleValue):
+            return self._of_module_method(owner, name, given, named)
         if isinstance(owner, Constant):
             return self._of_constant(owner, name[1:], given, named)
         if isinstance(owner, Collection):
@@ -491,8 +531,42 @@ class Calls(Objects):
             return self._of_product(owner, name, given, named)
         return self._of_unknown(owner, name, given, named)
 
+    def set_held(self, of: Value, space: Value, name: Value, value: Value) -> None:
+        """Set an attribute of an object through its `__dict__`, or a function's default."""
+        special = (
+            space.how[0] if isinstance(space, Unknown) and isinstance(space.how, tuple) else ""
+        )
+        if special == "__dict__" and isinstance(name, Constant):
+            self.set_attribute(of, str(name.value), value)
+        else:
+            told = Unknown(("set", key(name), key(value)))
+            self.set_attribute(of, str(special), told)
+
+    def _change_held(self, of: Value, space: Value, given: list[Value], named: Named) -> Value:
+        first = self.pick(given[0]) if given else None
+        pairs: list[tuple[Value, Value]] = [(Constant(word), v) for word, v in named.items()]
+        if isinstance(first, Collection) and first.kind == "dict":
+            pairs += zip(first.names, first.items, strict=True)
+        elif given:
+            pairs.append((first or NONE, given[-1]))
+        for name, value in pairs:
+            self.set_held(of, space, name, value)
+        return Unknown(("result", key(space), told(given, named)))
+
+    def _of_module_method(
+        self, owner: ModuleValue, name: str, given: list[Value], named: Named
+    ) -> Value:
+        wanted = self.pick(given[0]) if given else None
+        if name == ".__getattribute__" and isinstance(wanted, Constant):
+            return self.attribute(owner, str(wanted.value))
+        found = self._setattr([owner, *given], named) if name == ".__setattr__" else None
+        return found or self.act("set", name, given, named)
+
     def _of_unknown(self, owner: Value, name: str, given: list[Value], named: Named) -> Value:
         """Call a method of what nobody knows: of a plain value it does nothing to others."""
+        of = held_by(owner)
+        if of is not None and name[1:] in effects.CHANGING:
+            return self._change_held(of, owner, given, named)
         plain = isinstance(owner, Unknown) and is_plain(owner.how)
         if plain and name[1:] not in effects.CHANGING:
             if not any(map(self.acts, (*given, *named.values()))):
@@ -517,26 +591,59 @@ class Calls(Objects):
             if found is not None:
                 return found
         last = name.rpartition(".")[2]
+        if last in effects.TOUCHING and self._sets_up(owner, given):
+            used = owner.attributes.get("(set up)")
+            before = used.value if isinstance(used, Constant) else ()
+            self.put(owner.attributes, "(set up)", Constant((before, name, told(given, {}))))
+            return NONE
         if last in effects.TOUCHING:
             self.touch(owner)
         who: Key = identity(owner)
         if self.probing:  # one that a body made for itself is seen nowhere else
             who = who, owner.arguments
-        found = self.act("method", (who, name), given, named)
+        if name == _REGISTER and self._fills(owner.made[0]):
+            self.event(FILL, identity(owner), name, told(given, named))
+            found = self._registered(owner, given, named)
+        else:
+            found = self.act("method", (who, name), given, named)
         same = owner.maker in effects.LOGGERS and last in effects.RECORDING
-        if not self.probing and not same:
+        if not self.probing and names_one(owner) and not same:
+            self.changes[identity(owner)].add(self.site)
+        elif not self.probing and not same:
             used = owner.attributes.get("(used)")
             times = used.value if isinstance(used, Constant) else 0
             self.put(owner.attributes, "(used)", Constant((times, name, told(given, named))))
             self.changes[identity(owner)].add(self.site)
         return found
 
+    def _sets_up(self, owner: Product, given: list[Value]) -> bool:
+        """Tell whether a module gives its own logger a handler that drops all.
+
+        That is part of what this logger is: each module has one of its own name.
+        """
+        own = owner.maker in effects.LOGGERS and owner.arguments == (((OWN,),), ())
+        if not own or self.stack or self.probing:
+            return False
+        values = [*map(self.pick, given)]
+        plain = all(isinstance(v, Product) and v.maker == "logging.NullHandler" for v in values)
+        module = self.modules.get(self.here())
+        held = module.names.values() if isinstance(module, Module) else ()
+        return plain and any(value is owner for value in held)
+
+    def _registered(self, owner: Product, given: list[Value], named: Named) -> Value:
+        """Give what a generic function gives that is given one more way: that, or a decorator."""
+        if len(given) == 1 and not isinstance(self.pick(given[0]), Function):
+            return Product(_REGISTER, told(given, named), self.make(), self.space(), owner)
+        return given[-1] if given else NONE
+
     def _of_names(self, owner: Names, name: str, given: list[Value], named: Named) -> Value:
         module = ModuleValue(owner.module)
         first = self.pick(given[0]) if given else None
         if name in (".get", ".pop") and isinstance(first, Constant):
             default = given[1] if len(given) > 1 else NONE
-            return self.attribute(module, str(first.value), default)
+            found = self.attribute(module, str(first.value), default)
+            self.has_name(module, first, key(found))
+            return found
         if name == ".get" and first is not None:
             self.open(f"asks {pattern(first)}", owner.module.name)
             return Unknown(("names", owner.module.name, key(first)))
@@ -582,9 +689,25 @@ class Calls(Objects):
             except Exception as error:
                 raise Raised(type(error).__name__, str(error)) from None
             return self.from_python(found)
+        if name in ("format", "format_map"):
+            self._formatted(str(owner.value), name, given, named)
         if any(map(self.acts, given)) and name in ("join", "format", "format_map"):
             self.operate(f".{name}", *given)
         return Unknown(("method", key(owner), name, told(given, named)))
+
+    def _formatted(self, text: str, name: str, given: list[Value], named: Named) -> None:
+        """Read the attributes that the fields of a text ask of what it is given."""
+        first = self.pick(given[0]) if given and name == "format_map" else None
+        if isinstance(first, Names):
+            for top in _KEY.findall(text):
+                self.attribute(ModuleValue(first.module), top)
+        if isinstance(first, Collection):
+            named = {str(literal(n)): v for n, v in zip(first.names, first.items, strict=False)}
+        for top, rest in _FIELD.findall(text):
+            place = int(top) if top.isdigit() and len(top) < MOST_DIGITS else 0
+            value = named.get(top) or (given[place] if place < len(given) else NONE)
+            for part in rest.split(".")[1:]:
+                value = self.attribute(value, part)
 
     def from_python(self, found: object) -> Value:
         """Turn what Python gave into a value."""
@@ -619,10 +742,9 @@ class Calls(Objects):
         return Unknown(("method", key(owner), name, told(given, named)))
 
     def _dict_view(self, owner: Collection, name: str) -> Value:
-        if name == "values":
-            return self.collection("list", owner.items)
-        if name == "keys":
-            return self.collection("list", owner.names)
+        if name in ("values", "keys"):  # they show what the dict holds when they are read
+            space = owner.held if name == "values" else owner.keys
+            return Collection("list", owner.made, space, {"items": ()})
         if name == "copy":
             return self.mapping(owner.names, owner.items)
         pairs = zip(owner.names, owner.items, strict=True)
@@ -725,7 +847,18 @@ class Calls(Objects):
             for value in values:
                 self.observe_object(value)
             return self._product(name, given, named)
-        return self.act("call", name, given, named)
+        found = self.act("call", name, given, named)
+        if not self.probing and name not in _SHOWING:
+            self._handed_out(name, values)
+        return found
+
+    def _handed_out(self, name: str, values: Sequence[Value]) -> None:
+        """Note that the outside may change the containers that it is handed."""
+        for value in values:
+            if isinstance(value, Collection) and value.kind in _KINDS and value.kind != "tuple":
+                if made_by(value)[0] != self.site:
+                    self.blur(value, name)
+                    self.changes[identity(value)].add(self.site)
 
     def _asks_modules(self, name: str, given: list[Value]) -> None:
         """Note what a call reads of modules that it is handed, or may set there."""
@@ -774,6 +907,8 @@ class Calls(Objects):
 
     def _product(self, name: str, given: list[Value], named: Named) -> Value:
         arguments = told(given, named)
+        if name in effects.ITERATORS:
+            return self.collection(GENERATOR, [Unknown((name, arguments))])
         if name in effects.QUESTIONS or (
             name in _PLAIN and name not in ("builtins.property", "builtins.staticmethod")
         ):
@@ -783,7 +918,21 @@ class Calls(Objects):
         wraps = self.pick(given[0]) if given else None
         immutable = name in effects.PURE or effects.is_mark(name)
         inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
-        return Product(name, arguments, self.make(), self.space(), inner, immutable)
+        factory = self._factory(name, given, named) if name in effects.FIELDS else None
+        held = self.space({} if factory is None else {FACTORY: factory})
+        if name in effects.SHOWING:  # what it shows is what that holds when it is read
+            held["(of)"] = self.collection("tuple", given)
+        return Product(name, arguments, self.make(), held, inner, immutable)
+
+    def _factory(self, name: str, given: list[Value], named: Named) -> Value | None:
+        """Give what is called for the default of a field, each time that an object is made."""
+        for word in ("default_factory", "factory"):
+            if word in named:
+                return named[word]
+        if name.endswith(".Factory"):
+            return given[0] if given else None
+        default = self.pick(named.get("default", NONE))
+        return default.attributes.get(FACTORY) if isinstance(default, Product) else None
 
     # --- calls that the machine understands ---
 
@@ -792,7 +941,7 @@ class Calls(Objects):
         return given[1] if len(given) == 2 and not named else named.get("val")
 
     def _import_module(self, given: list[Value], named: Named) -> Value | None:
-        first = self.pick(given[0]) if given else None
+        first = _whole(self.pick(given[0])) if given else None
         if isinstance(first, Constant) and isinstance(first.value, str):
             name = first.value
             if name.startswith("."):
@@ -806,6 +955,25 @@ class Calls(Objects):
             return self.load(name)
         self.open("imports", pattern(first))
         return Unknown(("imported", told(given, named)))
+
+    def _dunder_import(self, given: list[Value], named: Named) -> Value | None:
+        """Import as the statement does: by a level, and what it gives without a `fromlist`."""
+        arguments = dict(
+            zip(("name", "globals", "locals", "fromlist", "level"), given, strict=False)
+        )
+        arguments.update(named)
+        name, level = (literal(self.pick(arguments.get(n, NONE))) for n in ("name", "level"))
+        if not isinstance(name, str) or "**" in named:
+            return self._import_module([arguments.get("name", NONE)], {})
+        if isinstance(level, int) and level > 0:
+            module = self.modules.get(self.here())
+            inside = isinstance(module, Module) and module.kind == "package"
+            parts = self.here().split(".")[: None if inside else -1]
+            name = ".".join([*parts[: len(parts) - level + 1], *([name] if name else [])])
+            return self.load(name)
+        found = self.load(name)
+        listed = literal(self.pick(arguments.get("fromlist", NONE)))
+        return found if listed or "." not in name else self.load(name.partition(".")[0])
 
     def _locate(self, given: list[Value], named: Named) -> Value | None:
         first = self.pick(given[0]) if given else None
@@ -896,6 +1064,10 @@ class Calls(Objects):
 
     def _vars(self, given: list[Value], named: Named) -> Value | None:
         owner = self.pick(given[0]) if given else None
+        if not given and not self.stack:
+            return self._globals(given, named)
+        if isinstance(owner, Instance):
+            return self.attribute(owner, "__dict__")
         return Names(owner.module) if isinstance(owner, ModuleValue) else None
 
     def _dir(self, given: list[Value], named: Named) -> Value | None:
@@ -909,9 +1081,16 @@ class Calls(Objects):
                 ("names", owner.module.name if self.probing else tuple(sorted(owner.module.names)))
             )
         if not given and self.at[-1][0]:
+            module = self.modules.get(self.here())
+            if isinstance(module, Module) and not self.probing and not self.stack:
+                return self.collection("list", sorted_names(self.names_now(module)))
             self.open("lists", self.here())
             return Unknown(("names here", self.here()))
         return None
+
+    def names_now(self, module: Module) -> list[Value]:
+        """Give the names that a module has while it is imported, in the order of binding."""
+        return [Constant(name) for name in dict.fromkeys([*_OWN_NAMES, *module.names])]
 
     def _members(self, given: list[Value], named: Named) -> Value | None:
         self._dir(given, {})
@@ -947,9 +1126,16 @@ class Calls(Objects):
                         self.write(names.module, written.id, Unknown(("exec", str(code.value))))
             self.event("exec", names.module.name, str(code.value))
             return NONE
-        if isinstance(code, Constant) and len(given) == 1:
+        if isinstance(code, Constant) and not isinstance(names, Names):
             self._exec_here(str(code.value))
         self.open("runs text", self.here())
+        return None
+
+    def _compiled(self, given: list[Value], named: Named) -> Value | None:
+        """Note what text names that is compiled: whoever runs it finds that."""
+        code = self.pick(given[0]) if given else None
+        if isinstance(code, Constant) and isinstance(code.value, str):
+            self._exec_here(code.value)
         return None
 
     def _exec_here(self, code: str) -> None:
@@ -959,6 +1145,8 @@ class Calls(Objects):
             tree = ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
+        if isinstance(module, Module) and module.scope is not None:
+            self.event("exec", code, tuple(self._named_in(tree, module.scope)))
         for node in walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 if isinstance(module, Module) and module.scope is not None:
@@ -967,6 +1155,20 @@ class Calls(Objects):
                     except Raised:
                         continue
                     self.set_attribute(owner, node.attr, Unknown(("exec", code)))
+
+    def _named_in(self, tree: ast.AST, scope: Scope) -> Iterator[Key]:
+        """Give what the names of some code lead to, in the module around it."""
+        for node in walk(tree):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                chain = dotted(node)
+                try:
+                    value = self.look_up(chain[1][0], scope) if chain else NONE
+                    for part in chain[1][1:] if chain else ():
+                        value = self.attribute(value, part)
+                except Raised as error:
+                    yield error.error
+                    continue
+                yield key(value)
 
     def _here_names(self) -> Value | None:
         module = self.modules.get(self.here()) if not self.stack else None
@@ -1010,6 +1212,18 @@ class Calls(Objects):
         found = [self.call(values[0], list(row), {}) for row in [*rows][:MOST_ITEMS]]
         return self.collection("list", found)
 
+    def _reduced(self, given: list[Value], named: Named) -> Value | None:
+        """Call a function with each of some known items, and what it gave before."""
+        items = self.pick(given[1]) if len(given) > 1 else None
+        if not isinstance(items, Collection) or len(items.items) > MOST_ITEMS:
+            return self._sorted(given, named)
+        self.observe_object(items)
+        rest = [*given[2:3], *items.items]
+        found = rest[0] if rest else NONE
+        for item in rest[1:]:
+            found = self.call(given[0], [found, item], {})
+        return found
+
     def _dict(self, given: list[Value], named: Named) -> Value | None:
         if given:
             return None
@@ -1020,6 +1234,29 @@ class Calls(Objects):
         if isinstance(first, Constant) and not first.own:
             return Constant(str(first.value))
         return self.operate("str", first) if isinstance(first, Instance) else None
+
+    def _copied(self, kind: str, given: list[Value], named: Named) -> Value | None:
+        """Give a list or tuple of texts and numbers that are known."""
+        items = self._known_items(given)
+        return self._collection(given, named) if items is None else self.collection(kind, items)
+
+    def _in_order(self, given: list[Value], named: Named) -> Value | None:
+        items = self._known_items(given) if not named else None
+        texts = [str(literal(item)) for item in items or () if type(literal(item)) is str]
+        if items is None or len(texts) != len(items):
+            return self._sorted(given, named)
+        return self.collection("list", [Constant(text) for text in sorted(texts)])
+
+    def _known_items(self, given: list[Value]) -> list[Value] | None:
+        """List what a container holds, if it is texts and numbers alone."""
+        first = self.pick(given[0]) if len(given) == 1 else None
+        if not isinstance(first, Collection) or first.kind == "set":
+            return None
+        held = [*map(self.pick, first.names if first.kind == "dict" else first.items)]
+        if not all(isinstance(item, Constant) and not item.own for item in held):
+            return None
+        self.observe_object(first)
+        return held
 
     def _sorted(self, given: list[Value], named: Named) -> Value | None:
         for value in (*given, *named.values()):
@@ -1036,7 +1273,18 @@ class Calls(Objects):
         known = _is_of(values[0], values[1]) if len(values) == 2 and not named else None
         if known is not None:
             return Constant(known)
-        return Unknown(("isinstance", tuple(map(key, values))))
+        return Unknown(("isinstance", tuple(map(key, values)), *self._subclasses_now()))
+
+    def _issubclass(self, given: list[Value], named: Named) -> Value | None:
+        values = [self.pick(value) for value in given]
+        if self._subclasses_now() and not any(map(self.acts, values)):
+            return Unknown(("issubclass", tuple(map(key, values)), *self._subclasses_now()))
+        return None
+
+    def _subclasses_now(self) -> tuple[Key, ...]:
+        """Give what was registered as a subclass so far, if anything was."""
+        version = self.versions.get("subclasses")
+        return () if version is None else (key(version),)
 
     def _super(self, given: list[Value], named: Named) -> Value | None:
         return Unknown(("super", tuple(map(key, given))))
@@ -1105,6 +1353,19 @@ class Calls(Objects):
         return Unknown(("listing", told(given, named)))
 
 
+def sorted_names(names: Sequence[Value]) -> list[Value]:
+    """Sort names as `dir` does."""
+    return sorted(names, key=lambda name: str(literal(name)))
+
+
+def _is_register(of: Key) -> bool:
+    """Tell whether what is called may be the `register` of an abstract base class."""
+    if isinstance(of, str):
+        return of.endswith(".register")
+    how = of[-1] if isinstance(of, tuple) and of[:1] == ("unknown",) else ()
+    return isinstance(how, tuple) and how[:1] == ("attribute",) and how[-1] == "register"
+
+
 def _is_of(value: Value, kinds: Value) -> bool | None:
     """Tell whether a plain value is of one of several built-in types, where that can be told."""
     if isinstance(kinds, Collection) and kinds.kind == "tuple":
@@ -1121,6 +1382,17 @@ def _is_of(value: Value, kinds: Value) -> bool | None:
     return False if isinstance(value, ModuleValue) and kind in _KINDS.values() else None
 
 
+_OWN_NAMES = (
+    "__name__",
+    "__doc__",
+    "__package__",
+    "__loader__",
+    "__spec__",
+    "__file__",
+    "__builtins__",
+)
+# Calls that do nothing to what they are handed.
+_SHOWING = {"builtins.print", "builtins.sorted", "builtins.map", "builtins.setattr"}
 _SPECIAL = ("ClassVar", "InitVar", "KW_ONLY")  # read by name off the module of a dataclass
 # Built-in functions that do not look at what a dictionary holds.
 _NOT_LOOKING = frozenset(
@@ -1150,8 +1422,23 @@ def unnamed(told_key: Key) -> Key:
     if not isinstance(told_key, tuple):
         return told_key
     if len(told_key) == 2 and told_key[0] == "own name":
-        return ("own name",)
+        return (OWN,)
     return tuple(map(unnamed, told_key))
+
+
+def _whole(value: Value) -> Value:
+    """Give a text that is put together of known ones and of a module's own name as it is."""
+    how = value.how if isinstance(value, Unknown) else ()
+    if not isinstance(how, tuple) or how[:1] not in (("text",), ("Add",)):
+        return value
+    said = []
+    for part in how[1:]:
+        if not isinstance(part, tuple) or len(part) != len((OWN, "")):
+            return value
+        if part[0] not in ("str", OWN):
+            return value
+        said.append(str(part[1]) if part[0] == OWN else str(ast.literal_eval(str(part[1]))))
+    return Constant("".join(said))
 
 
 def literal(value: Value) -> object:

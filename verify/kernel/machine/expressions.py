@@ -14,6 +14,7 @@ from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Patches
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
+    GENERATOR,
     NONE,
     UNBOUND,
     Bound,
@@ -59,6 +60,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[object, object], object]] = {
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
+_NOTHING = ast.Constant(None)
 _HELD = (Function, Class, ModuleValue, Bound, Outside)
 _IDENTITY = (ast.Is, ast.IsNot)
 
@@ -267,7 +269,8 @@ class Expressions(Patches):
 
     def _on_binop(self, node: ast.BinOp, scope: Scope) -> Value:
         one, two = self.pick(self.value(node.left, scope)), self.pick(self.value(node.right, scope))
-        compute = _BINARY.get(type(node.op))
+        nested = _is_nested(one) or _is_nested(two)
+        compute = None if nested else _BINARY.get(type(node.op))
         left, right = literal(one), literal(two)
         if compute and left is not UNBOUND and right is not UNBOUND and _small(left, right):
             try:
@@ -278,6 +281,9 @@ class Expressions(Patches):
         joined = isinstance(one, Collection) and isinstance(two, Collection)
         if joined and isinstance(node.op, ast.Add):
             return self._concatenated(one, two)
+        if nested and isinstance(node.op, ast.Mult) and isinstance(right, int):
+            items = one.items[:MOST_ITEMS] if isinstance(one, Collection) else ()
+            return self.collection("list", items * min(right, MOST_ITEMS))
         paths = isinstance(one, Product) and one.maker == "pathlib.Path"
         if paths and isinstance(node.op, ast.Div) and not self.acts(two):
             arguments = ("/", key(one), key(two))
@@ -411,15 +417,18 @@ class Expressions(Patches):
 
     def _on_subscript(self, node: ast.Subscript, scope: Scope) -> Value:
         owner = self.pick(self.value(node.value, scope))
-        name = self.pick(self.value(node.slice, scope))
-        known = self._known_item(owner, name)
+        part = node.slice if isinstance(node.slice, ast.Slice) else None
+        known = self._part_of_text(owner, part, scope) if part is not None else None
+        name = self.pick(self.value(node.slice, scope)) if known is None else NONE
+        known = known or self._known_item(owner, name)
         if known is not None:
             return known
         if isinstance(owner, Class):
             hook = self.in_class(owner, "__class_getitem__")
             if hook is not None or self.hooked(owner):
                 self.event("operation", "item of a class", key(owner), key(name))
-            return Unknown(("item", key(owner), key(name)))
+                return Unknown(("item", key(owner), key(name)))
+            return Unknown(("item", key(owner), key(name)), (owner,))
         if isinstance(owner, Product) and owner.maker == "collections.defaultdict":
             self.event("change", identity(owner), key(name))
             self.changes[identity(owner)].add(self.site)
@@ -439,7 +448,7 @@ class Expressions(Patches):
         if isinstance(owner, Outside) and owner.name == "sys.modules":
             return self._loaded(name)
         if not isinstance(owner, Collection):
-            return None
+            return _letter(owner, name)
         self.observe_object(owner)
         if owner.kind == "dict":
             self.hashed(name)
@@ -452,6 +461,18 @@ class Expressions(Patches):
         if isinstance(index, int) and -len(owner.items) <= index < len(owner.items):
             return owner.items[index]
         return None
+
+    def _part_of_text(self, owner: Value, part: ast.Slice, scope: Scope) -> Value | None:
+        """Give a part of a text that is known."""
+        text = literal(owner) if isinstance(owner, Constant) else None
+        ends = (part.lower, part.upper, part.step)
+        known = all(end is None or isinstance(end, (ast.Constant, ast.UnaryOp)) for end in ends)
+        if not isinstance(text, str) or not known:
+            return None
+        given = [literal(self.pick(self.value(end or _NOTHING, scope))) for end in ends]
+        numbers = [end for end in given if isinstance(end, int) or end is None]
+        whole = len(numbers) == len(ends) and numbers[2] != 0
+        return Constant(text[slice(*numbers)]) if whole else None
 
     def _name_of(self, owner: Names, name: Value) -> Value:
         """Give what a module has under a name, or note that the name is put together."""
@@ -509,6 +530,9 @@ class Expressions(Patches):
             held = list(value.names if value.kind == "dict" else value.items)
             few = self.probing and not every and not any(map(_is_held, held))
             return held[: MOST_TURNS_READ if few else MOST_ITEMS]
+        if isinstance(value, Names) and not self.probing and "*" not in value.module.names:
+            if value.module.scope is not None and self.here() == value.module.name:
+                return self.names_now(value.module)
         if isinstance(value, Constant) and isinstance(value.value, str):
             return [Constant(letter) for letter in value.value[:MOST_ITEMS]]
         return [self.operate("iterate", value)]
@@ -546,6 +570,12 @@ class Expressions(Patches):
                 self.bind_inner(part, item, scope)
         elif isinstance(target, ast.Starred):
             self.bind_inner(target.value, value, scope)
+        else:
+            self.assign(target, value, scope)
+
+    def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
+        """Give a target its value."""
+        raise NotImplementedError
 
     def parts(self, value: Value, number: int) -> list[Value]:
         """Give the parts that a value is unpacked into."""
@@ -561,7 +591,9 @@ class Expressions(Patches):
         rows = self._rows(node, scope, [node.elt])
         return self.collection("list", [row[0] for row in rows])
 
-    _on_generatorexp = _on_listcomp
+    def _on_generatorexp(self, node: ast.GeneratorExp, scope: Scope) -> Value:
+        rows = self._rows(node, scope, [node.elt])
+        return self.collection(GENERATOR, [row[0] for row in rows])
 
     def _on_setcomp(self, node: ast.SetComp, scope: Scope) -> Value:
         rows = self._rows(node, scope, [node.elt])
@@ -570,6 +602,19 @@ class Expressions(Patches):
     def _on_dictcomp(self, node: ast.DictComp, scope: Scope) -> Value:
         rows = self._rows(node, scope, [node.key, node.value])
         return self.mapping([row[0] for row in rows], [row[1] for row in rows])
+
+
+def _is_nested(value: Value) -> bool:
+    """Tell whether a container holds others, which are the same wherever they stand."""
+    return isinstance(value, Collection) and any(isinstance(v, Collection) for v in value.items)
+
+
+def _letter(owner: Value, at: Value) -> Value | None:
+    """Give a letter of a text that is known."""
+    text, index = literal(owner), literal(at)
+    if isinstance(text, str) and isinstance(index, int) and -len(text) <= index < len(text):
+        return Constant(text[index])
+    return None
 
 
 def _options(value: Value) -> tuple[Value, ...]:

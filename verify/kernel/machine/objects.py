@@ -12,6 +12,7 @@ from verify.kernel.machine.imports import ANNOTATIONS, home
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.units import FILL
 from verify.kernel.machine.values import (
+    GENERATOR,
     UNBOUND,
     Bound,
     Class,
@@ -140,8 +141,8 @@ class Objects(Frames):
             return Names(module)
         if name == "__annotations__":  # they name what the module has
             self.open(ANNOTATIONS, module.name)
-        if name == "__setattr__":
-            return Bound(ModuleValue(module), Outside(".__setattr__"))
+        if name in ("__setattr__", "__getattribute__"):
+            return Bound(ModuleValue(module), Outside(f".{name}"))
         if name == "__name__":
             return Constant(module.name)
         if name == "__file__" and module.kind == "space":
@@ -152,6 +153,8 @@ class Objects(Frames):
         value = owner.attributes.get(name)
         if value is not None:
             return self.pick(value)
+        if name in ("__kwdefaults__", "__dict__"):
+            return Unknown((name, key(owner)), (owner,))
         if default is not None and not name.startswith("__"):
             return default
         return Unknown(("attribute", key(owner), name))
@@ -176,6 +179,9 @@ class Objects(Frames):
         raise Raised("AttributeError", name)
 
     def _through_class(self, owner: Class, value: Value) -> Value:
+        if isinstance(value, Instance) and self.in_class(value.of, "__get__"):
+            self.event("descriptor", key(value), key(owner))
+            return Unknown(("descriptor", key(value), key(owner)))
         if isinstance(value, Product) and value.wraps is not None:
             if value.maker == "builtins.classmethod":
                 return Bound(owner, value.wraps)
@@ -191,6 +197,8 @@ class Objects(Frames):
             return self._through_instance(owner, self.pick(value))
         if name == "__class__":
             return owner.of
+        if name == "__dict__":
+            return Unknown((name, key(owner)), (owner,))
         hook = self.in_class(owner.of, "__getattr__")
         if hook is not None:
             return self.call(hook, [owner, Constant(name)], {})
@@ -222,7 +230,9 @@ class Objects(Frames):
             return Bound(owner, Outside(f"{owner.maker}.{name}"))
         if isinstance(owner, (Collection, Constant)):
             return Bound(owner, Outside(f".{name}"))
-        if isinstance(owner, Names) or (isinstance(owner, Unknown) and is_plain(owner.how)):
+        if isinstance(owner, Names) or held_by(owner) is not None:
+            return Bound(owner, Outside(f".{name}"))
+        if isinstance(owner, Unknown) and is_plain(owner.how):
             return Bound(owner, Outside(f".{name}"))
         for option in owner.options if isinstance(owner, Unknown) else ():
             if isinstance(option, ModuleValue) and self.reads:
@@ -253,7 +263,9 @@ class Objects(Frames):
 
     def touch(self, owner: Value) -> None:
         """Note that a logger changes: whoever has this one under a name reads the change."""
-        if isinstance(owner, Product) and owner.maker in effects.LOGGERS:
+        if isinstance(owner, Product) and names_one(owner):
+            self.written.setdefault((self.site, *logger_name(owner)), self.at[-1])
+        elif isinstance(owner, Product) and owner.maker in effects.LOGGERS:
             for module in self.modules.values():
                 for name, value in module.names.items() if isinstance(module, Module) else ():
                     if value is owner:
@@ -280,6 +292,8 @@ class Objects(Frames):
         """Note that a statement reads what an object of another holds."""
         made = made_by(value)[0]
         if isinstance(value, (Collection, Instance, Product)) and made != self.site:
+            if isinstance(value, Collection) and value.kind == GENERATOR:
+                self._changed(value, "run through", self.site)
             if self._fills(made):
                 return  # what a module made itself just now: nobody else has come to it
             if not (isinstance(value, Collection) and value.kind == "tuple"):
@@ -331,7 +345,7 @@ _OPERATORS = frozenset(
     for base in (ast.operator, ast.unaryop, ast.cmpop)
     for kind in base.__subclasses__()
 )
-_PLAIN_ITSELF = words("str int float bool bytes NoneType text format") | {"own name"}
+_PLAIN_ITSELF = words("str int float bool bytes NoneType text format __file__") | {"own name"}
 _DEEPEST = 60  # parts of a value within each other
 _ONE_OF = frozenset({"unknown", "iterate", "either", "not"})
 
@@ -344,11 +358,11 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
     if not isinstance(how, tuple) or not how or depth > _DEEPEST:
         return False
     head, inner = how[0], how[1:]
-    if head in _PLAIN_ITSELF or (head == "outside" and inner[0] in effects.CONSTANTS):
+    if head in _PLAIN_ITSELF or (head == "outside" and _is_plain_name(str(inner[0]))):
         return True
     if head in _ONE_OF or (isinstance(head, str) and set(head.split(".")) <= _OPERATORS):
         return all(is_plain(part, depth + 1) for part in inner)
-    if head in ("list", "tuple", "set"):
+    if head in ("list", "tuple", "set", GENERATOR):
         return all(_all_plain(part, depth) for part in inner[1:])
     if head == "method" and len(inner) == 3:
         return is_plain(inner[0], depth + 1) and _all_plain(inner[2], depth)
@@ -357,6 +371,13 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
     known = known or str(called).removeprefix("builtins.") in effects.PLAIN
     inner = inner[:-1] if head in effects.READINGS else inner  # the last is what was written
     return known and all(_all_plain(part, depth) for part in inner if part is not called)
+
+
+def _is_plain_name(name: str) -> bool:
+    """Tell whether something outside is a plain value, or a function of Python that gives one."""
+    inner = name.removeprefix("builtins.")
+    own = inner != name and (inner in effects.PLAIN or inner.startswith(("str.", "bytes.")))
+    return own or name in effects.CONSTANTS
 
 
 def _all_plain(told: Hashable, depth: int) -> bool:
@@ -382,6 +403,27 @@ def identity(value: Value) -> tuple[object, ...]:
     if isinstance(value, Product) and value.immutable:
         return "object", value.maker, value.arguments
     return "object", made_by(value)
+
+
+def names_one(logger: Product) -> bool:
+    """Tell whether a logger is named by a text, so that all who say it have the same one."""
+    if logger.maker not in effects.LOGGERS or not isinstance(logger.arguments, tuple):
+        return False
+    first = logger.arguments[0]
+    told = first[0] if isinstance(first, tuple) and len(first) == 1 else ()
+    return isinstance(told, tuple) and told[:1] == ("str",)
+
+
+def logger_name(logger: Product) -> tuple[str, str]:
+    """Give a name for what is set on a logger of some name, wherever it is held."""
+    return "logging", str(logger.arguments)
+
+
+def held_by(space: Value) -> Value | None:
+    """Give the object whose `__dict__`, or the function whose defaults, a value is."""
+    if not isinstance(space, Unknown) or not isinstance(space.how, tuple) or not space.options:
+        return None
+    return space.options[0] if space.how[0] in ("__dict__", "__kwdefaults__") else None
 
 
 def is_object(value: Value) -> bool:

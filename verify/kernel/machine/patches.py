@@ -18,11 +18,13 @@ from verify.kernel.machine.values import (
     UNBOUND,
     Bound,
     Class,
+    Collection,
     Constant,
     Function,
     Instance,
     Module,
     ModuleValue,
+    Names,
     Outside,
     Product,
     Scope,
@@ -60,6 +62,8 @@ class Patches(Calls):
             return self._by_text(last, first.value, given, named)
         if last == "object":
             self.touch(first)
+        if last == "dict" and isinstance(first, Names):
+            self._patch_names(first.module, given[1:], named)
         if isinstance(first, ModuleValue):
             second = self.pick(given[1]) if len(given) > 1 else None
             wanted = [str(second.value)] if isinstance(second, Constant) else []
@@ -71,6 +75,15 @@ class Patches(Calls):
                 there = all(name in first.module.names for name in wanted)
                 return [Constant(("patched module", there)), *given[1:]]
         return given
+
+    def _patch_names(self, module: Module, given: list[Value], named: Named) -> None:
+        """Note what `patch.dict` sets among the names of a module."""
+        wanted = [word for word in named if word not in OWN_WORDS]
+        items = self.pick(given[0] if given else named.get("values", NONE))
+        keys = items.names if isinstance(items, Collection) else ()
+        wanted += [str(name.value) for name in map(self.pick, keys) if isinstance(name, Constant)]
+        for name in wanted:
+            self.note_write(module, name)
 
     def _by_text(self, last: str, text: str, given: list[Value], named: Named) -> list[Value]:
         if last == "multiple":
@@ -89,11 +102,7 @@ class Patches(Calls):
             return given
         owner, name = found
         if last == "dict":
-            held = self._held(owner, name)
-            if held is None and not isinstance(owner, Class):
-                return given
-            self.patched[text] = "object", key(held) if held else (key(owner), name)
-            return [held or Constant(("patched", self.patched[text])), *given[1:]]
+            return self._dict_by_text(text, owner, name, given, named)
         if isinstance(owner, ModuleValue):
             self.note_write(owner.module, name)
             told: Hashable = "name", name, self._there(owner.module, name)
@@ -101,6 +110,19 @@ class Patches(Calls):
             told = "attribute", key(owner), name
         self.patched[text] = told
         return [Constant(("patched", told)), *given[1:]]
+
+    def _dict_by_text(
+        self, text: str, owner: Value, name: str, given: list[Value], named: Named
+    ) -> list[Value]:
+        if isinstance(owner, ModuleValue) and name == "__dict__":
+            self._patch_names(owner.module, given[1:], named)
+            self.patched[text] = "names of a module"
+            return [Constant(("patched module",)), *given[1:]]
+        held = self._held(owner, name)
+        if held is None and not isinstance(owner, Class):
+            return given
+        self.patched[text] = "object", key(held) if held else (key(owner), name)
+        return [held or Constant(("patched", self.patched[text])), *given[1:]]
 
     def _there(self, module: Module, name: str) -> bool:
         """Tell whether a module has a name; of one that nobody has loaded, by how it is spelled."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from verify.kernel import effects
-from verify.kernel.machine.calls import Returned
+from verify.kernel.machine.calls import Returned, literal
 from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.expressions import Expressions, builtin_error, names_what_it_sets
 from verify.kernel.machine.imports import Sites
-from verify.kernel.machine.objects import identity
+from verify.kernel.machine.objects import held_by, identity
 from verify.kernel.machine.patches import Replaced
 from verify.kernel.machine.scopes import binds, parameters, type_parameters
 from verify.kernel.machine.state import Raised
@@ -25,6 +26,7 @@ from verify.kernel.machine.values import (
     Instance,
     Key,
     Made,
+    Module,
     ModuleValue,
     Names,
     Outside,
@@ -163,6 +165,8 @@ class Machine(Expressions):
             self.set_item(owner, name, value)
         elif isinstance(owner, Outside):
             self._assign_outside(owner, target, name, value)
+        elif (of := held_by(owner)) is not None:
+            self.set_held(of, owner, name, value)
         else:
             self.event("set item", identity(owner), key(name), key(value))
             self.changes[identity(owner)].add(self.site)
@@ -247,8 +251,13 @@ class Machine(Expressions):
         if isinstance(owner, Names) and isinstance(name, Constant):
             self.delete_attribute(ModuleValue(owner.module), str(name.value))
             return
-        self.event("delete item", identity(owner), key(name))
-        self.changes[identity(owner)].add(self.site)
+        if isinstance(owner, Collection):
+            self._changed(owner, "delete item", key(name))
+        else:
+            self.event("delete item", identity(owner), key(name))
+            self.changes[identity(owner)].add(self.site)
+        if isinstance(owner, Collection) and owner.kind == "list":
+            self.blur(owner, "without", key(name))
         if isinstance(owner, Collection) and owner.kind == "dict":
             wanted = key(name)
             kept = [p for p in zip(owner.names, owner.items, strict=True) if key(p[0]) != wanted]
@@ -459,7 +468,9 @@ class Machine(Expressions):
             if isinstance(part, ast.MatchValue):
                 self.operate("match", self.pick(subject), self.value(part.value, scope))
             elif isinstance(part, ast.MatchClass):
-                self.operate("match", self.pick(subject), self.value(part.cls, scope))
+                self._of_class_pattern(part, self.pick(subject), self.value(part.cls, scope))
+            elif isinstance(part, ast.MatchMapping) and isinstance(subject, Names):
+                self._of_names_pattern(part, subject.module)
             for attribute in ("name", "rest"):
                 name = getattr(part, attribute, None)
                 if isinstance(name, str):
@@ -467,6 +478,24 @@ class Machine(Expressions):
                     self.bind(name, subject if part in wholes else captured, scope)
         if case.guard is not None:
             self.value(case.guard, scope)
+
+    def _of_names_pattern(self, part: ast.MatchMapping, module: Module) -> None:
+        """Ask a module for the names that are the keys of a pattern."""
+        for name in part.keys:
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                found = self.attribute(ModuleValue(module), name.value, NONE)
+                self.has_name(ModuleValue(module), Constant(name.value), key(found))
+
+    def _of_class_pattern(self, part: ast.MatchClass, subject: Value, of: Value) -> None:
+        """Ask an object whether it is of a class, and for the attributes that a pattern names."""
+        self.operate("match", subject, of)
+        if isinstance(subject, Instance):
+            places = self.in_class(of, "__match_args__")
+            names = places.items if isinstance(places, Collection) else ()
+            by_place = [str(literal(self.pick(name))) for name in names[: len(part.patterns)]]
+            for name in (*by_place, *part.kwd_attrs):
+                with suppress(Raised):
+                    self.attribute(subject, name)
 
     # --- definitions ---
 
@@ -540,17 +569,18 @@ class Machine(Expressions):
     def _do_classdef(self, node: ast.ClassDef, scope: Scope) -> None:
         decorators = [self.value(decorator, scope) for decorator in node.decorator_list]
         within = self._generic(node, scope)
-        bases = [*map(self.pick, self.many(node.bases, within))]
-        words = {word.arg or "**": self.value(word.value, within) for word in node.keywords}
+        given = [*map(self.pick, self.many(node.bases, within))]
+        bases = [*map(_generic, given)]
+        words = self._class_words(node, within)
         meta = words.pop("metaclass", None)
         meta = self.pick(meta) if meta is not None else None
         plain = isinstance(meta, Outside) and meta.name in effects.METACLASSES
         attributes = self.space()
         own = Scope("class", attributes, within, scope.module, binds(node).globals)
-        hooked = meta is not None and not plain
+        hooked = (meta is not None and not plain) or "**" in words
         made = Class(self._named(node), node.name, bases, attributes, hooked, node, own)
         self.block(node.body, own)
-        parts = [*map(key, decorators), *map(key, bases)]
+        parts = [*map(key, decorators), *map(key, given)]
         parts += [(name, key(value)) for name, value in words.items()]
         self._hooks(made, meta, words)
         value: Value = made
@@ -558,6 +588,20 @@ class Machine(Expressions):
             value = self.call(decorator, [value], {})
         self._defined(made, tuple(parts))
         self.bind(node.name, value, scope)
+
+    def _class_words(self, node: ast.ClassDef, scope: Scope) -> dict[str, Value]:
+        """Give the keywords of a class, with those that a known dict brings."""
+        found: dict[str, Value] = {}
+        for word in node.keywords:
+            value = self.pick(self.value(word.value, scope))
+            if word.arg:
+                found[word.arg] = value
+            elif isinstance(value, Collection) and value.kind == "dict":
+                names = (str(literal(self.pick(name))) for name in value.names)
+                found.update(zip(names, value.items, strict=True))
+            else:
+                found["**"] = value
+        return found
 
     def _hooks(self, made: Class, meta: Value | None, words: dict[str, Value]) -> None:
         """Do what a new class sets off."""
@@ -617,6 +661,15 @@ class Machine(Expressions):
             "builtins.type",
             "typing.NewType",
         )
+
+
+def _generic(base: Value) -> Value:
+    """Give the class of the tree that a base like `Plugin[int]` stands for."""
+    options = base.options if isinstance(base, Unknown) else ()
+    generic = (
+        isinstance(base, Unknown) and isinstance(base.how, tuple) and base.how[:1] == ("item",)
+    )
+    return options[0] if generic and len(options) == 1 and isinstance(options[0], Class) else base
 
 
 def _hands_on(node: ast.Assign) -> bool:

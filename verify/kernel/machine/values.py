@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 Key = Hashable
+GENERATOR = "generator"  # the kind of a collection that is gone once somebody runs through it
 Made = tuple[Hashable, int]  # the statement that makes an object, and the how-manyth it is
 Inner = Callable[["Value"], Key]
 Space = dict[str, "Value"]

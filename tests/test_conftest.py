@@ -95,7 +95,7 @@ def test_tests_that_need_torch_are_left_out_where_there_is_none() -> None:
         text=True,
     )
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
-    modules = len(list((HERE / "pool_host").glob("test_*.py")))
+    modules = len(list((HERE / "pool_host").rglob("test_*.py")))
     assert f"left out: {modules} modules of pool_host (torch is not installed)" in done.stdout
 
 

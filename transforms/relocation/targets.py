@@ -332,7 +332,7 @@ def _check(
         if twin != new:
             raise _clash(f"`{new}` differs from `{twin}` by case alone", place)
         if old != new:
-            _check_beside(new, after, holds, place)
+            _check_beside(new, entries.keys(), after, holds, place)
     if all(old == new for old, new in targets.paths.items()):
         place = plan.place(min(lines.values(), default=1))
         raise _applied("every module of it lies where it goes", place)
@@ -374,13 +374,15 @@ def _gives_way(path: str, old: str, tree: Tree, names: Names) -> bool:
     )
 
 
-def _check_beside(new: str, after: Set[str], holds: Set[str], place: Place) -> None:
+def _check_beside(
+    new: str, before: Set[str], after: Set[str], holds: Set[str], place: Place
+) -> None:
     """A module hides a folder of its name, a file keeps a folder from being made."""
     parent = new.rpartition("/")[0]
     while parent:
         blocker = next((path for path in (parent, f"{parent}.py") if path in after), None)
-        if blocker == f"{parent}.py" and f"{parent}/{_INIT}" in after:
-            blocker = None  # the package is found first: it hides the module
+        if blocker == f"{parent}.py" and f"{parent}/{_INIT}" in before & after:
+            blocker = None  # the package was found first all along: it hides the module
         if blocker is not None:
             raise _clash(f"`{new}` cannot be made: `{blocker}` has its folder's name", place)
         parent = parent.rpartition("/")[0]

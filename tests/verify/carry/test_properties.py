@@ -6,6 +6,7 @@ and the mover splits what comes out.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from collections import Counter
@@ -116,8 +117,29 @@ def outcome(case: Case) -> str:
             wanted = split(whole, planned(case, whole))
         except Refusal:
             return "the edited module cannot be split"
-        assert carried == wanted
-        return "equal"
+        return compared(case, carried, wanted)
+
+
+def compared(case: Case, carried: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+    """Hold what was carried against the split of what was edited.
+
+    What a commit adds goes where its neighbours went; a later one may take these away.
+    """
+    if len(case.branch) > 1 and carried != wanted:
+        assert _without_added(carried) == _without_added(wanted)
+        return "equal, but for the place of what was added between two that parted"
+    assert carried == wanted
+    return "equal"
+
+
+def _without_added(files: Mapping[str, str]) -> tuple[list[list[str]], list[str]]:
+    """Part every file's lines from the functions that the branch added."""
+    rest, added = [], []
+    for _, text in sorted(files.items()):
+        parts = re.split(r"^(?=def )", text, flags=re.M)
+        rest.append([p.strip() for p in parts if p.strip() and not p.startswith("def new_")])
+        added += [part.strip() for part in parts if part.startswith("def new_")]
+    return rest, sorted(added)
 
 
 def planned(case: Case, files: Mapping[str, str]) -> Plan:

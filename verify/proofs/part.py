@@ -19,7 +19,7 @@ from verify.kernel.tree import Parsed, Tree, dotted
 from verify.kernel.verdict import BASE
 from verify.kernel.words import raw
 
-ROOM = 1 << 20  # bytes of Python, of the larger side
+ROOM = 3 << 17  # bytes of Python, of the larger side: seconds for the second kernel
 _SETTINGS = re.compile(
     r"(?:^|/)(?:[^/]+\.(?:toml|cfg|ini|pth|mk)|MANIFEST\.in|[Mm]akefile|[Jj]ustfile)$"
 )

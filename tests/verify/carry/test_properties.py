@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, event, given, settings
 
-from tests.effort import FULL, examples
+from tests.effort import FULL
 from tests.transforms.case import MemoryTree
 from tests.verify.carry.drawn import Case, Module, cases, edited, imported
 from transforms.engine import apply
@@ -164,7 +164,7 @@ def broken(files: Mapping[str, str]) -> bool:
 def test_what_is_carried_is_the_split_of_what_was_edited() -> None:
     tally: Counter[str] = Counter()
 
-    @settings(max_examples=examples(120) if FULL else 8,
+    @settings(max_examples=50 if FULL else 8,
               suppress_health_check=[HealthCheck.too_slow])  # fmt: skip
     @given(cases())
     def carried(case: Case) -> None:

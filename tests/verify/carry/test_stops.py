@@ -15,7 +15,7 @@ from verify.carry import standing
 from verify.carry.moving import Mover
 from verify.history.own import Own
 
-STEPS = range(1, 9) if FULL else (7,)  # of those that write, the one at which it breaks off
+STEPS = range(1, 8) if FULL else (7,)  # of those that write, the one at which it breaks off
 THREE = SPLIT["shop/money.py"].replace("(1)", "(3)")
 
 

@@ -12,9 +12,10 @@ from verify import kernel
 from verify.kernel import Certificate
 from verify.kernel.verdict import BREAKS
 from verify.proofs import adapter, part
-from verify.proofs.part import ROOM, Held
+from verify.proofs.adapter import MOST
+from verify.proofs.part import Held
 
-LARGE = Held({"filler/__init__.py": b"", "filler/part.py": b"X = 1\n" + b"#" * adapter.MOST})
+LARGE = Held({"filler/__init__.py": b"", "filler/part.py": b"X = 1\n" + b"#" * MOST})
 # What no file tells that names the change: links, bytes, texts that say it otherwise, and worlds in
 # which something is not installed.
 APART = (
@@ -74,7 +75,7 @@ AFTER = {
 }
 FAR = {
     "far/__init__.py": b"",
-    "far/maker.py": b"def made():\n    return []\n\n\nclass Plain:\n    pass\n" + b"#" * ROOM,
+    "far/maker.py": b"def made():\n    return []\n\n\nclass Plain:\n    pass\n" + b"#" * MOST,
 }
 
 
@@ -111,7 +112,7 @@ def test_the_first_kernel_and_the_part_are_told_together() -> None:
 
 
 def test_a_change_that_takes_all_the_room_is_left_to_the_first() -> None:
-    base = files({"m.py": "#" * ROOM + "\nX = 1\n"})
-    target = files({"m.py": "#" * ROOM + "\nX = 2\n"})
+    base = files({"m.py": "#" * MOST + "\nX = 1\n"})
+    target = files({"m.py": "#" * MOST + "\nX = 2\n"})
     assert part.part(base, target, Held({})) is None
     assert adapter.certify(base, target, Held({})).judge == adapter.WHY_FIRST

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -29,7 +29,7 @@ from transforms.result.changes import ChangeSet
 from transforms.tree import git
 from transforms.tree.disk import Root, Step, Writer
 from transforms.tree.working import JOURNAL_FOLDER, WorkingTree
-from transforms.write.settle import Held, Job, examine, settle
+from transforms.write.settle import Held, Job, Side, examine, settle
 from transforms.write.store import Journal, State, journal_place, locked
 
 
@@ -115,28 +115,66 @@ def _carry_out(
     journal: Journal, job: Job, root: Root, writer: Writer, *, keep: bool = False
 ) -> None:
     """Change the files; put them back if that fails, and also where a person interrupts it."""
-    try:
-        settle(job, root, "after", writer)
-        journal.enter("finished")
-    except BaseException as failure:
-        try:
-            journal.enter("undoing")
-            examine(job, root)
-            settle(job, root, "before", writer)
-            journal.enter("undone")
-        except OSError as error:
-            raise stuck(error) from failure
+
+    def drop() -> None:
         with contextlib.suppress(OSError):
             journal.discard()
-        if isinstance(failure, OSError):
-            raise failed(failure, "Every file was put back as it was.") from failure
-        raise
+
+    turn(journal, job, root, writer, FORTH, ending=drop)
     with contextlib.suppress(OSError):  # the next run removes what is left of the journal
         if keep:
             journal.keep()
         else:
             journal.forget()
             journal.discard()
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way between the old bytes and the new: what the journal says meanwhile, and then.
+
+    `failed` is what a refusal says of the files, which then went the other way again.
+    """
+
+    side: Side
+    doing: State
+    done: State
+    failed: str
+
+
+FORTH = Way("after", "applying", "finished", "Every file was put back as it was.")
+BACK = Way("before", "undoing", "undone", "Every file was put back as the move had it.")
+
+
+def turn(
+    journal: Journal,
+    job: Job,
+    root: Root,
+    writer: Writer,
+    way: Way,
+    *,
+    ending: Callable[[], None],
+) -> None:
+    """Change the files one way; where that fails, or a person interrupts it, the other way again.
+
+    `ending` is what becomes of the journal then.
+    """
+    back = BACK if way is FORTH else FORTH
+    try:
+        settle(job, root, way.side, writer)
+        journal.enter(way.done)
+    except BaseException as failure:
+        try:
+            journal.enter(back.doing)
+            examine(job, root)
+            settle(job, root, back.side, writer)
+            journal.enter(back.done)
+            ending()
+        except OSError as error:
+            raise stuck(error) from failure
+        if isinstance(failure, OSError):
+            raise failed(failure, way.failed) from failure
+        raise
 
 
 def unfinished(place: Path) -> Refusal:

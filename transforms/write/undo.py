@@ -9,8 +9,8 @@ from pathlib import Path
 from transforms.errors import Place, Refusal
 from transforms.tree import git
 from transforms.tree.disk import Root, Step, Writer
-from transforms.write.journal import failed, stuck, unfinished
-from transforms.write.settle import Job, examine, refuse_links, settle
+from transforms.write.journal import BACK, failed, turn, unfinished
+from transforms.write.settle import Job, refuse_links
 from transforms.write.store import Journal, journal_place, locked
 
 
@@ -76,21 +76,7 @@ def _undoable(journal: Journal, plan: str, root: Root) -> Job:
 
 def _take_back(journal: Journal, job: Job, root: Root, writer: Writer) -> None:
     """Give every file its old bytes; where that fails, the new ones again."""
-    try:
-        settle(job, root, "before", writer)
-        journal.enter("undone")
-    except BaseException as failure:
-        try:
-            journal.enter("applying")
-            examine(job, root)
-            settle(job, root, "after", writer)
-            journal.enter("finished")
-            journal.keep()
-        except OSError as error:
-            raise stuck(error) from failure
-        if isinstance(failure, OSError):
-            raise failed(failure, "Every file was put back as the move had it.") from failure
-        raise
+    turn(journal, job, root, writer, BACK, ending=journal.keep)
     with contextlib.suppress(OSError):
         journal.discard()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from transforms.errors import Refusal
 from transforms.move.state import SourceState
 from transforms.syntax.called import called_name
+from transforms.syntax.kinds import statements_inside
 
 # Classes whose instances are values: two equal ones do the same.
 _VALUES = frozenset(
@@ -55,7 +55,7 @@ def _why_not(node: ast.stmt) -> str | None:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return "is a definition"
     if isinstance(node, (ast.If, ast.Try)):
-        return next(filter(None, map(_why_not, _inside(node))), None)
+        return next(filter(None, map(_why_not, statements_inside(node))), None)
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         return None if node.value is None or _is_value(node.value) else "is a shared object"
     if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass, ast.Raise, ast.Assert)):
@@ -63,14 +63,6 @@ def _why_not(node: ast.stmt) -> str | None:
     if isinstance(node, ast.Expr):
         return None if isinstance(node.value, (ast.Call, ast.Constant)) else "is not plain"
     return "is bound by a statement that does more"
-
-
-def _inside(node: ast.If | ast.Try) -> Iterator[ast.stmt]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt):
-            yield child
-        elif isinstance(child, ast.ExceptHandler):
-            yield from child.body
 
 
 def _is_value(node: ast.expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 
 def is_string(node: ast.stmt) -> bool:
@@ -38,3 +39,12 @@ def is_main_guard(node: ast.stmt) -> bool:
             for side in (node.test.left, *node.test.comparators)
         )
     )
+
+
+def statements_inside(node: ast.If | ast.Try) -> Iterator[ast.stmt]:
+    """List the statements of all branches of a guard, those of its handlers as well."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        elif isinstance(child, ast.ExceptHandler):
+            yield from child.body

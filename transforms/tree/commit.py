@@ -23,14 +23,7 @@ class GitTree(Tree):
     """
 
     def __init__(self, repo: Path | str, rev: str) -> None:
-        found = git.find(Path(repo))
-        if found is None:
-            raise Refusal(
-                "no-repository",
-                "There is no git repository here.",
-                next_step="Name one with `--repo`.",
-                place=Place(str(repo)),
-            )
+        found = git.require(Path(repo))
         self._open(found, found.resolve(rev))
 
     @classmethod

@@ -263,6 +263,19 @@ class Repository:
         return "Fetch it, or name a commit, a tag or a branch that is here."
 
 
+def require(start: Path) -> Repository:
+    """Find the repository that holds a directory. Raises `Refusal`, also where there is none."""
+    found = find(start)
+    if found is None:
+        raise Refusal(
+            "no-repository",
+            "There is no git repository here.",
+            next_step="Name one with `--repo`.",
+            place=Place(str(start)),
+        )
+    return found
+
+
 def find(start: Path) -> Repository | None:
     """Find the repository that holds a directory, or that the directory is; `None` for neither.
 

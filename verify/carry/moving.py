@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transforms.errors import Place, Refusal
-from transforms.tree.git import GitError, Repository, find
+from transforms.tree.git import GitError, Repository, require
 from verify.carry import standing
 from verify.carry.job import HEADS, Halt, Job, Progress, Way
 from verify.carry.merging import OURS
@@ -55,7 +55,7 @@ class Mover:
     """Carries a branch of one repository."""
 
     def __init__(self, repo: Path) -> None:
-        found = _found(repo)
+        found = require(repo)
         self.folder = standing.folder_of(found)
         # From inside a linked worktree, which may be the stop's own, work is done from outside it.
         is_linked = found.git_dir.is_file()
@@ -346,18 +346,6 @@ def worded(repository: Repository) -> Iterator[None]:
             next_step="The branch stands where it stood.",
             place=Place(str(repository.directory)),
         ) from None
-
-
-def _found(repo: Path) -> Repository:
-    found = find(repo)
-    if found is None:
-        raise Refusal(
-            "no-repository",
-            "There is no git repository here.",
-            next_step="Name one with `--repo`.",
-            place=Place(str(repo)),
-        )
-    return found
 
 
 def _had(job: Job) -> Sequence[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from transforms.engine import apply
 from transforms.errors import Refusal
@@ -18,8 +19,23 @@ from transforms.tree import GitTree
 from verify.carry.fitting import Fit, Told, without_empty
 from verify.history.scratch import Scratch
 
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 Skipped = frozenset[tuple[str, int]]  # literal text that is left out: `file` or `edit`, its number
 NOTHING: Skipped = frozenset()
+
+
+def once(known: dict[_Key, _Value | Refusal], key: _Key, make: Callable[[], _Value]) -> _Value:
+    """Give what is made for a key, made once; so is a refusal. Raises `Refusal`."""
+    if key not in known:
+        try:
+            known[key] = make()
+        except Refusal as refusal:
+            known[key] = refusal
+    found = known[key]
+    if isinstance(found, Refusal):
+        raise found
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +81,7 @@ class Replays:
             raise fit.why
         plan = without_empty(fit.plan)
         key = tree, dump_plan(plan), skipped
-        if key not in self._known:
-            try:
-                self._known[key] = self._replay(tree, plan, skipped)
-            except Refusal as refusal:
-                self._known[key] = refusal
-        found = self._known[key]
-        if isinstance(found, Refusal):
-            raise found
-        return found
+        return once(self._known, key, lambda: self._replay(tree, plan, skipped))
 
     def _replay(self, name: str, plan: Plan, skipped: Skipped) -> Replayed:
         tree = self.opened(name)

@@ -21,7 +21,7 @@ from transforms.tree import GitTree
 from verify.carry.branch import Own
 from verify.carry.fitting import Fit, Fitting, Told
 from verify.carry.merging import Merge, Merges
-from verify.carry.replaying import Replays
+from verify.carry.replaying import Replays, once
 from verify.carry.splits import Split
 from verify.history.scratch import Scratch
 from verify.history.trailers import read_trailer
@@ -67,16 +67,7 @@ class Workshop:
 
     def moved(self, name: str, path: str) -> str:
         """Apply a plan of the branch's own to a tree that has it. Raises `Refusal`."""
-        key = name, path
-        if key not in self._moves:
-            try:
-                self._moves[key] = self._moved(name, path)
-            except Refusal as refusal:
-                self._moves[key] = refusal
-        found = self._moves[key]
-        if isinstance(found, Refusal):
-            raise found
-        return found
+        return once(self._moves, (name, path), lambda: self._moved(name, path))
 
     def _moved(self, name: str, path: str) -> str:
         tree = self.merges.tree(name)

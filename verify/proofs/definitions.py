@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transforms.syntax.kinds import statements_inside
+
 
 def defined_names(*statements: ast.stmt) -> Iterator[str]:
     """Give the names that definitions and assignments bind, guards included, in their order."""
@@ -18,12 +20,4 @@ def defined_names(*statements: ast.stmt) -> Iterator[str]:
             for target in targets:
                 yield from (t.id for t in ast.walk(target) if isinstance(t, ast.Name))
         elif isinstance(node, (ast.If, ast.Try)):
-            waiting += reversed(list(_inside(node)))
-
-
-def _inside(node: ast.If | ast.Try) -> Iterator[ast.stmt]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt):
-            yield child
-        elif isinstance(child, ast.ExceptHandler):
-            yield from child.body
+            waiting += reversed(list(statements_inside(node)))

@@ -14,7 +14,6 @@ imports   whether each import is there for a reason
 judge     whether a pair of statements means the same; copies, what is left
 meaning   what a name may mean: definitions, each on its conditions
 names     what statements bind and use, read in their scopes
-nodes     walks over syntax trees
 order     what runs when a module is imported, and in which order
 pieces    statements as trees of pieces, compared down to the innermost
 place     what code makes of its own place: `__name__`, `__file__`
@@ -108,7 +107,7 @@ class Rest(Protocol):
         """Give the symbolic links, and where each leads."""
 
 
-class _Held:
+class Held:
     """Shared files that are in memory anyway."""
 
     def __init__(self, files: Files) -> None:
@@ -116,15 +115,19 @@ class _Held:
         self._links = {path: data for path, (data, mode) in files.items() if mode == _LINK}
 
     def paths(self) -> Collection[str]:
+        """List all of them."""
         return self._files.keys()
 
     def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        """Read some of them."""
         return {path: self._files[path] for path in paths}
 
     def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
+        """List those among `paths` whose bytes match."""
         return [path for path in paths if needle.search(self._files[path])]
 
     def links(self) -> Mapping[str, bytes]:
+        """Give the symbolic links, and where each leads."""
         return self._links
 
 
@@ -151,7 +154,7 @@ def _certify(base: Files, target: Files, rest: Rest | None) -> Certificate:
     if found.opaque:
         return found.certificate()  # without every changed file, nothing else can be told
     try:
-        _judge(ours, theirs, rest if rest is not None else _Held(shared), found, (base, target))
+        _judge(ours, theirs, rest if rest is not None else Held(shared), found, (base, target))
     except RecursionError:
         found.unknown(min((*ours, *theirs)), 1, "a statement nests too deeply")
     return found.certificate()

@@ -176,7 +176,7 @@ class Judge:
             self.both.found.say(ASSUMED, "scripts", why, Place(entry.target, 1))
         if not self._lost(entry, one, two):
             done = self._compared(entry, one, two, self.gains)
-            self.observed.entry(str(entry), one, two, done=done and not (one.blank or two.blank))
+            self.observed.entry(str(entry), one, two, done=done)
             self._read(one, two)
         self.runs.end(two, one)
 
@@ -194,12 +194,15 @@ class Judge:
         return False
 
     def _compared(self, entry: Entry, one: Run, two: Run, gains: Gains) -> bool:
-        """Compare two runs, and note what they need. Tells whether the base's got to its end."""
+        """Compare two runs, and note what they need.
+
+        Tells whether the base's got to its end, and nothing that it loads is unknown.
+        """
         comparison = Comparison(self.both, entry, one, two, gains)
         done = comparison.run()
-        if comparison.compared and not (one.blank or two.blank):
+        if comparison.compared and not comparison.blank:
             self.worlds.entry(entry, one, two)
-        return done
+        return done and not comparison.blank
 
     def _point(self, point: strings.Point) -> None:
         """Start what an entry point names, where it names another module than before."""

@@ -64,6 +64,7 @@ class Comparison:
         self.one, self.two = one, two
         self.gains = gains
         self.compared = False  # whether both runs could be
+        self.blank = one.blank or two.blank  # whether one loads what nothing is known of
 
     def run(self) -> bool:
         """Compare all there is. Tells whether the base's run has got to its end."""
@@ -123,13 +124,12 @@ class Comparison:
     def _events(self, *, failed: bool) -> None:
         """Compare what happens, in order. What a run that `failed` no longer does is no news."""
         one, two = self.one.trace, self.two.trace
-        blank = self.one.blank or self.two.blank
         ours, theirs = _acting(_known(one)), _acting(_known(two))
         for a, b in zip(ours, theirs, strict=False):
             if a.what != b.what and not self._installs(a, b):
                 self._differs(a, b)
                 return
-        if blank or (failed and len(ours) > len(theirs)):
+        if self.blank or (failed and len(ours) > len(theirs)):
             return
         if len(ours) != len(theirs):
             longer, side = (ours, BASE) if len(ours) > len(theirs) else (theirs, TARGET)
@@ -217,7 +217,7 @@ class Comparison:
         gained = [n for n in other.names if n not in module.names]
         self.gains.lost.setdefault(name, set()).update(lost)
         self.gains.gained.setdefault(name, set()).update(gained)
-        vague = (self.one.blank or self.two.blank) and path not in self.both.changed
+        vague = self.blank and path not in self.both.changed
         for one in module.names.keys() & other.names.keys():
             if one in self.both.asked.tables.get(path, ()):
                 gained.append(one)  # whoever lists or asks for it finds another

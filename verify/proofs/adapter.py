@@ -25,7 +25,7 @@ from verify.kernel.verdict import (
     Moved,
     Place,
 )
-from verify.proofs.part import Held, part
+from verify.proofs.part import part
 
 # Kinds of residuals in which a program would notice no difference. All others may be one.
 _TEXT = frozenset({"added", "changed", "removed", "copied", "comment", "import", "link", "data"})
@@ -70,7 +70,7 @@ def _apart(
     ours, theirs = (
         {path: file for path, file in side.items() if path not in same} for side in (base, target)
     )
-    return ours, theirs, Held({path: data for path, (data, _) in same.items()})
+    return ours, theirs, first.Held(same)
 
 
 def _worse(found: Certificate, more: Certificate) -> Certificate:

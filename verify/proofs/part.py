@@ -12,7 +12,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from verify.certificate import Files, Rest
+from transforms.result.changes import REGULAR
+from verify.certificate import Files, Held, Rest
 from verify.kernel.nodes import walk
 from verify.kernel.source import IMPORTS, OpaqueError, parse, stored
 from verify.kernel.tree import Parsed, Tree, dotted
@@ -31,31 +32,11 @@ _AT_ONCE = 64  # files that are read at once
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """Files that are at hand."""
-
-    files: Mapping[str, bytes]
-
-    def paths(self) -> Collection[str]:
-        """List all of them."""
-        return self.files.keys()
-
-    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
-        """Read some of them."""
-        return {path: self.files[path] for path in paths}
-
-    def search(self, needle: re.Pattern[bytes], paths: Iterable[str]) -> Iterable[str]:
-        """List those among `paths` whose bytes match."""
-        return [path for path in paths if needle.search(self.files[path])]
-
-    def links(self) -> Mapping[str, bytes]:
-        """Give no symbolic links: the first kernel looks at those of the whole tree."""
-        return {}
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
-    """The shared files as they are looked at: of those that are `blank` nothing is known."""
+    """The shared files as they are looked at: of those that are `blank` nothing is known.
+
+    Symbolic links are left out: the first kernel looks at those of the whole tree.
+    """
 
     rest: Held
     blank: frozenset[str]
@@ -63,7 +44,7 @@ class Part:
     @property
     def read(self) -> int:
         """Count the Python files that are read."""
-        return sum(path.endswith(".py") for path in self.rest.files) - len(self.blank)
+        return sum(path.endswith(".py") for path in self.rest.paths()) - len(self.blank)
 
     @property
     def python(self) -> int:
@@ -87,17 +68,18 @@ def part(base: Files, target: Files, rest: Rest) -> Part | None:
     words = _Words.of(ours, theirs, frozenset(_beside(target)).intersection(python))
     choice = _Choice(rest, python, {**ours, **theirs}, room)
     choice.take([*_above([*base, *target], "__init__.py", "conftest.py", "setup.py")])
-    choice.take([*sorted(words.hidden), *_naming(rest, python, words.modules)])
+    choice.take(sorted(words.hidden))
+    choice.find(_any(words.modules))
     choice.follow([*words.movers, *(path for path in theirs if path not in ours)])
-    choice.take(_naming(rest, python, words.names))
+    choice.find(_any(words.names))
     if ours.keys() != theirs.keys():
-        choice.take(sorted(rest.search(_LISTS, python)))
-    choice.take(_naming(rest, python, words.others))
+        choice.find(_LISTS)
+    choice.find(_any(words.others))
     choice.follow([*ours, *theirs, *choice.known])
     blank = frozenset(path for path in python if path not in choice.known)
     named = words.modules | words.names | words.others
-    there = dict.fromkeys(blank, b"")
-    return Part(Held({**_others(rest, named, room), **there, **choice.known}), blank)
+    looked = {**_others(rest, named, room), **dict.fromkeys(blank, b""), **choice.known}
+    return Part(Held({path: (data, REGULAR) for path, data in looked.items()}), blank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +111,18 @@ class _Words:
         )
 
 
-def _naming(rest: Rest, paths: Collection[str], names: Collection[str]) -> list[str]:
-    """List the files that name one of these, whatever they mean by it."""
+def _any(names: Collection[str]) -> re.Pattern[bytes] | None:
+    """Match what names one of these, whatever is meant by it; nothing, where there are none."""
     told = b"|".join(raw(re.escape(name)) for name in sorted(names))
-    return sorted(rest.search(re.compile(rb"\b(?:%s)\b" % told), paths)) if told else []
+    return re.compile(rb"\b(?:%s)\b" % told) if told else None
 
 
 def _others(rest: Rest, names: frozenset[str], room: int) -> dict[str, bytes]:
     """Give settings, and what else names what changed, as far as there is room."""
     paths = sorted(path for path in rest.paths() if not path.endswith(".py"))
     found = dict(rest.read_many([path for path in paths if _SETTINGS.search(path)]))
-    for path in _naming(rest, [path for path in paths if path not in found], names):
+    needle, others = _any(names), [path for path in paths if path not in found]
+    for path in sorted(rest.search(needle, others)) if needle else ():
         data = rest.read_many([path])[path]
         if len(data) <= room:
             room -= len(data)
@@ -153,8 +136,8 @@ class _Choice:
     def __init__(
         self, rest: Rest, python: Iterable[str], changed: Mapping[str, bytes], room: int
     ) -> None:
-        self._rest, self._python, self._room = rest, frozenset(python), room
-        self._files = {**dict.fromkeys(self._python, b""), **changed}
+        self._rest, self._python, self._room = rest, dict.fromkeys(python, b""), room
+        self._files = {**self._python, **changed}
         self._tree = Tree(BASE, self._files, Parsed())
         self.known: dict[str, bytes] = {}
 
@@ -172,6 +155,11 @@ class _Choice:
                     self.known[path] = self._files[path] = data
                     taken.append(path)
         return taken
+
+    def find(self, needle: re.Pattern[bytes] | None) -> None:
+        """Take the files that match; nobody looks for them where nothing fits any more."""
+        if needle is not None and self._room > 0:
+            self.take(sorted(self._rest.search(needle, self._python)))
 
     def follow(self, paths: Iterable[str]) -> None:
         """Take what files import, and what that imports, nearest first."""

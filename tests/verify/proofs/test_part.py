@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pytest
 
 from tests.effort import FULL
 from tests.verify.kernel.trees import Case, cases, files
 from verify import kernel
+from verify.certificate import Held
 from verify.kernel import Certificate
 from verify.kernel.verdict import BREAKS
 from verify.proofs import adapter, part
 from verify.proofs.adapter import MOST
-from verify.proofs.part import Held
 
-LARGE = Held({"filler/__init__.py": b"", "filler/part.py": b"X = 1\n" + b"#" * MOST})
+LARGE = files({"filler/__init__.py": "", "filler/part.py": "X = 1\n" + "#" * MOST})
 # What no file tells that names the change: links, bytes, texts that say it otherwise, and worlds in
 # which something is not installed.
 APART = (
@@ -33,7 +33,7 @@ ALL = [case for case in cases() if not case.name.startswith(APART)]
 SOME = ALL if FULL else ALL[::12]
 
 
-def seen(case: Case, rest: Mapping[str, bytes] = LARGE.files) -> Certificate:
+def seen(case: Case, rest: kernel.Files = LARGE) -> Certificate:
     """Judge the part of a case that stands in a tree with much else."""
     base, target = files(case.base), files(case.target)
     same = {path for path, file in base.items() if target.get(path) == file}
@@ -48,8 +48,8 @@ def _without(side: kernel.Files, paths: Iterable[str]) -> kernel.Files:
     return {path: file for path, file in side.items() if path not in apart}
 
 
-def _beside(base: kernel.Files, same: Iterable[str], rest: Mapping[str, bytes]) -> Held:
-    return Held({**rest, **{path: base[path][0] for path in same}})
+def _beside(base: kernel.Files, same: Iterable[str], rest: kernel.Files) -> Held:
+    return Held({**rest, **{path: base[path] for path in same}})
 
 
 @pytest.mark.parametrize("case", [c for c in SOME if not c.certified], ids=lambda c: c.name)
@@ -73,10 +73,12 @@ AFTER = {
     "shop/a.py": "from shop.b import A\n\nY = 1\n",
     "shop/b.py": MADE,
 }
-FAR = {
-    "far/__init__.py": b"",
-    "far/maker.py": b"def made():\n    return []\n\n\nclass Plain:\n    pass\n" + b"#" * MOST,
-}
+FAR = files(
+    {
+        "far/__init__.py": "",
+        "far/maker.py": "def made():\n    return []\n\n\nclass Plain:\n    pass\n" + "#" * MOST,
+    }
+)
 
 
 def test_what_comes_from_a_file_that_is_not_read_is_the_same_on_both_sides() -> None:
@@ -99,7 +101,7 @@ def test_no_file_of_the_tree_can_pass_for_one_that_is_not_read() -> None:
 def test_the_first_kernel_and_the_part_are_told_together() -> None:
     broken = {**AFTER, "shop/a.py": "Y = 1\n"}
     base, target = files(BASE), files(broken)
-    rest = Held({**FAR, "shop/user.py": BASE["shop/user.py"].encode(), "shop/__init__.py": b""})
+    rest = Held({**FAR, **files({p: BASE[p] for p in ("shop/user.py", "shop/__init__.py")})})
     changed = {"shop/a.py", "shop/b.py"}
     found = adapter.certify(
         {path: file for path, file in base.items() if path in changed},

@@ -97,17 +97,18 @@ class _Words:
         cls, base: Mapping[str, bytes], target: Mapping[str, bytes], hidden: frozenset[str]
     ) -> _Words:
         """Read them off the files that differ."""
-        lost = {p: _made(p, d) - _made(p, target.get(p, b"")) for p, d in base.items()}
+        ours, theirs = (
+            {path: _told(path, data) for path, data in side.items()} for side in (base, target)
+        )
+        lost = {path: one.made - theirs.get(path, _NOTHING).made for path, one in ours.items()}
         movers = frozenset(path for path, names in lost.items() if names or path not in target)
-        taken = set[str]()
-        for path, data in target.items():
-            taken |= _imported(path, data) - _imported(path, base.get(path, b""))
+        taken = (one.taken - ours.get(path, _NOTHING).taken for path, one in theirs.items())
         return cls(
             hidden,
             movers,
             _modules([*movers, *hidden]),
             frozenset().union(*lost.values()),
-            _modules([*base, *target]) | taken,
+            _modules([*base, *target]).union(*taken),
         )
 
 
@@ -190,20 +191,25 @@ def _modules(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name in found if name.isidentifier())
 
 
-def _made(path: str, data: bytes) -> set[str]:
-    """List what a module binds by itself, no import."""
-    body = _statements(path, data)
-    return {name for node in body if not isinstance(node, IMPORTS) for name in stored(node)}
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a module binds by itself, and the names that it takes from others, wherever it does."""
+
+    made: frozenset[str] = frozenset()
+    taken: frozenset[str] = frozenset()
 
 
-def _imported(path: str, data: bytes) -> set[str]:
-    """List the names that a file takes from modules, wherever it does."""
-    nodes = (node for statement in _statements(path, data) for node in walk(statement))
-    return {a.name for node in nodes if isinstance(node, ast.ImportFrom) for a in node.names}
+_NOTHING = _Told()
 
 
-def _statements(path: str, data: bytes) -> list[ast.stmt]:
+def _told(path: str, data: bytes) -> _Told:
     try:
-        return parse(path, data).tree.body
+        body: list[ast.stmt] = parse(path, data).tree.body
     except OpaqueError:
-        return []
+        return _NOTHING
+    own = (node for node in body if not isinstance(node, IMPORTS))
+    taken = (node for statement in body for node in walk(statement))
+    return _Told(
+        frozenset(name for node in own for name in stored(node)),
+        frozenset(a.name for n in taken if isinstance(n, ast.ImportFrom) for a in n.names),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,7 +101,7 @@ def _best(
         beside = tuple(m for m in evidence.moved if pairs.get(m.source) != m.destination)
         draft = Draft(base, target, replace(evidence, moved=beside), whole)
         found = Search(draft, trials).best(draft.plan(title))
-        if found.outcome is not None and _is_near(found, evidence):
+        if found.outcome is not None and _is_near(found, evidence, whole):
             return found
     draft = Draft(base, target, evidence)
     if not draft.moves:
@@ -116,10 +117,16 @@ def _opened(old: str, new: str, evidence: Evidence) -> bool:
     return new.startswith(inside) and any(path.startswith(inside) for path in goals)
 
 
-def _is_near(found: Trial, evidence: Evidence) -> bool:
-    """Whether a plan gives nearly all: another one would hardly come nearer."""
+def _is_near(found: Trial, evidence: Evidence, whole: Collection[str]) -> bool:
+    """Whether a plan gives nearly all: another one would hardly come nearer.
+
+    Unless something is at the old path of a module that went whole: its symbols may have left.
+    """
+    if found.exact:
+        return True
     moved = share(evidence, found.given)
-    return found.exact or (moved.enough and 10 * sum(found.off.values()) <= moved.lines)
+    near = moved.enough and 10 * sum(found.off.values()) <= moved.lines
+    return near and found.off.keys().isdisjoint(whole)
 
 
 def _require_sayable(plan: Plan) -> None:

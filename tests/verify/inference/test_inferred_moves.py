@@ -72,3 +72,21 @@ def test_an_edit_beside_the_move_is_authored_and_no_line_more(move: tuple[Files,
     if found is not None and pure is not None:
         assert found.replay.reproduces, found.text
         assert found.plan.authored_lines == pure.plan.authored_lines + 1
+
+
+def test_symbols_that_all_left_for_another_module_are_seen_beside_an_edit() -> None:
+    names = ["first", "second", "third"]
+    body = "".join(f"    x += {line}\n" for line in range(20))
+    source = "\n\n".join(f"def {name}(x):\n{body}    return x\n" for name in names)
+    files: Files = {
+        "pkg/__init__.py": b"",
+        "pkg/mono.py": source.encode(),
+        "beside.py": b"RATE = 1\n",
+    }
+    source_table = '[[source]]\nmodule = "pkg.mono"\nreexports = true\n'
+    destination = f'[[destination]]\nmodule = "pkg.core"\nsymbols = {names}\n'
+    after, _ = moved(files, f"format = 2\n{source_table}{destination}")
+    found = inferred(files, {**after, "beside.py": b"RATE = 2\n"})
+    assert found is not None
+    assert found.replay.reproduces
+    assert found.plan.authored_lines == 1

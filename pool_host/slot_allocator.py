@@ -90,9 +90,10 @@ class SlotAllocator:
             return None
         taken: Runs = []
         self._begun = ((part, taken, 0),)
-        slots = slots_of(part.take_into(taken, pages), self.page_size)
+        runs = part.take_into(taken, pages)
+        slots = slots_of(taken, self.page_size)
         self._listed = None
-        self.counts.allocated(pages, count_runs(taken))
+        self.counts.allocated(pages, runs)
         return slots
 
     def given(self) -> None:
@@ -245,11 +246,6 @@ def _double_free_of(slots: NDArray[np.int64]) -> SlotError:
     return SlotError(f"Double-free detected: slots not currently allocated: {shown}")
 
 
-def count_runs(runs: Runs) -> int:
-    """Give how many runs there are."""
-    return sum(1 if isinstance(start, int) else start.size for start, _ in runs)
-
-
 def pages_of(runs: Runs) -> NDArray[np.int64]:
     """Give the pages of runs, in their order."""
     parts = [
@@ -266,7 +262,10 @@ def slots_of(runs: Runs, page_size: int) -> torch.Tensor:
     singles: list[PageRun] = []
     for start, length in runs:
         if not isinstance(start, int):
-            return torch.from_numpy(slots_of_pages(pages_of(runs), page_size))
+            pages = pages_of(runs)
+            if page_size == 1:  # nothing else keeps them
+                return torch.from_numpy(np.ascontiguousarray(pages))
+            return torch.from_numpy(slots_of_pages(pages, page_size))
         singles.append((start, int(length)))
     return slots_of_runs(singles, page_size)
 
@@ -383,12 +382,3 @@ def slots_of_pages(pages: NDArray[np.int64], page_size: int) -> NDArray[np.int64
     if page_size > 1:
         slots = (pages[:, None] * page_size + np.arange(page_size)).reshape(-1)
     return slots
-
-
-def runs_of_pages(pages: NDArray[np.int64]) -> list[PageRun]:
-    """Give ascending pages as runs."""
-    if not pages.size:
-        return []
-    ends = [*(np.flatnonzero(np.diff(pages) != 1) + 1).tolist(), pages.size]
-    begins = [0, *ends[:-1]]
-    return [(int(pages[begin]), end - begin) for begin, end in zip(begins, ends, strict=True)]

@@ -296,8 +296,14 @@ class PageExtents:
 
     def _remove(self, start: int, length: int) -> None:
         """Forget an extent, whose entry so becomes stale."""
-        self._count_out(length, 1)
-        self._tidy(length)
+        left = self._live[length] - 1
+        if left:
+            self._extents -= 1
+            self._live[length] = left
+            if len(self._entries[length]) > 2 * left + _LONG:
+                self._drop_stale(length)
+        else:
+            self._count_out(length, 1)
         if length >= _LONG:
             del self._length_at[start], self._start_before[start + length]
 

@@ -277,14 +277,31 @@ def runs_of_slots(name: str, indices: object, limit: int, page_size: int) -> Run
     and are looked through once; others are sorted first. Where there are many runs they are given
     together: as pages if nearly all are single, else so that none follows directly on another.
     """
-    tensor = check_tensor(name, indices, (torch.int64, torch.int32), 1)
-    runs = _aligned_runs((tensor if tensor.is_cpu else tensor.cpu()).numpy(), limit, page_size)
+    runs = _aligned_runs(_slots_in(name, indices), limit, page_size)
     if runs is None:
         slots = np.sort(whole_pages(name, indices, limit, page_size))
         runs = _aligned_runs(slots, limit, page_size)
         if runs is None:
             raise RuntimeError(f"{name} was written to while it was read")
     return runs
+
+
+def _slots_in(name: str, indices: object) -> NDArray[np.int64] | NDArray[np.int32]:
+    """Give a tensor's slots as an array. Raises TypeError or ValueError where it holds none.
+
+    NumPy is asked what they are where that can be: each question to a tensor takes as long as the
+    rest, in a process that has other things to do between two releases.
+    """
+    if type(indices) is torch.Tensor:
+        try:
+            found: NDArray[np.int64] | NDArray[np.int32] = indices.numpy()
+        except (RuntimeError, TypeError):  # on another device, say
+            pass
+        else:
+            if found.ndim == 1 and found.dtype.kind == "i" and found.itemsize >= 4:
+                return found
+    tensor = check_tensor(name, indices, (torch.int64, torch.int32), 1)
+    return (tensor if tensor.is_cpu else tensor.cpu()).numpy()
 
 
 def _aligned_runs(
@@ -297,13 +314,12 @@ def _aligned_runs(
     """
     if not slots.size:
         return []
-    apart = slots[1:] - slots[:-1] != 1
+    breaks = (slots[1:] - slots[:-1] != 1).nonzero()[0]
+    breaks += 1
     starts, firsts = [0], [int(slots[0])]
-    count = np.count_nonzero(apart)
-    if count > MANY:
-        return _many_aligned_runs(slots, np.flatnonzero(apart) + 1, limit, page_size)
-    if count:
-        breaks = np.flatnonzero(apart) + 1
+    if breaks.size > MANY:
+        return _many_aligned_runs(slots, breaks, limit, page_size)
+    if breaks.size:
         starts += breaks.tolist()
         firsts += slots[breaks].tolist()
     runs: list[PageRun] = []

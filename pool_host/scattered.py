@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Extents of more pages than these are no matter of bits: they are few, and each is looked at.
 _LONGEST, _MEAN = 16, 8
-_WIDE = 1 << 16  # so many pages or more are kept in words: Python's own numbers are slower then
+_WIDE = 1 << 18  # so many pages or more are kept in words: Python's own numbers are slower then
 _BLOCK = 1 << 13  # words that are handled at a time where something is made of them
 # Of so many pages one is wanted, or fewer: octets without any are passed over. For single bytes
 # that are so rare NumPy's `nonzero` has a way that guesses, and mostly wrong.
@@ -118,7 +118,7 @@ def _choose(bits: _Bits, free: int, wanted: int, pages: int) -> Scattered | None
     chosen, single = _parted(reach, next_reach)
     least = pages  # the first page of the extents of that length that are chosen whole
     if whole:
-        least = _last_but(single, whole - 1, pages)
+        least = _last_but(single, whole - 1)
         chosen |= _from(single, least)
     chosen = _spread(chosen, length)
     if rest:
@@ -204,15 +204,31 @@ def _words(bits: _Bits, pages: int) -> NDArray[np.uint64]:
     return np.frombuffer(bits.to_bytes((pages + 64) // 64 * 8, "little"), dtype="<u8")
 
 
-def _last_but(bits: _Bits, others: int, pages: int) -> int:
+def _last_but(bits: _Bits, others: int) -> int:
     """Give the last place that is set but for so many that follow it."""
-    words = _words(bits, pages)
+    if isinstance(bits, int):
+        return _last_but_of_number(bits, others)
+    words = bits.words
     counts = np.bitwise_count(words[::-1]).cumsum(dtype=np.int64)
     at = int(counts.searchsorted(others, side="right"))
     word = int(words[words.size - 1 - at])
     for _ in range(others - (int(counts[at - 1]) if at else 0)):
         word ^= 1 << word.bit_length() - 1
     return (words.size - 1 - at) * 64 + word.bit_length() - 1
+
+
+def _last_but_of_number(bits: int, others: int) -> int:
+    """Do so by halves: of each step only one is kept."""
+    first, length = 0, bits.bit_length()
+    while length > 1:
+        half = length // 2
+        upper = bits >> half
+        count = upper.bit_count()
+        if count > others:
+            first, length, bits = first + half, length - half, upper
+        else:
+            others, length, bits = others - count, half, bits & (1 << half) - 1
+    return first
 
 
 def _part(bits: _Bits, begin: int, end: int) -> _Bits:

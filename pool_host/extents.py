@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # The first page of a run, and how many pages it has.
 PageRun = tuple[int, int]
 # Runs together: their first pages, and how many pages each has; one number if all have as many.
+# Those of one page each may follow on one another.
 ManyRuns = tuple["NDArray[np.int64]", "NDArray[np.int64] | int"]
 
 # Extents of so many pages or more are known by their ends. Shorter ones are found by looking at the
@@ -47,7 +48,9 @@ class PageExtents:
     Lengths in use are kept in order: the shortest extent that holds a request is found by
     bisection, and the longest is the last. There are few: d different lengths take at least
     d * (d + 1) / 2 free pages, so 48,918 pages have at most 312, and 6,611,072 have 3,635. Where
-    many extents are taken or given at once, NumPy handles them together.
+    many extents are taken or given at once, NumPy handles them together. Where so many are given
+    that it costs less to make the index anew, it is left behind; what is then taken is chosen by
+    the pages (`pool_host.scattered`), until that has cost as much as an index.
 
     The same calls give the same pages in every process. Not locked: its owner's lock guards it. An
     interrupted call leaves `taken` as far as it had come; whoever knows what was to be taken or
@@ -256,10 +259,9 @@ class PageExtents:
         _hold(bool(self._bytes[_PAD + self.pages :].all()), "a page past the last is free")
         starts, lengths = self._found()
         free = int(lengths.sum())
-        if self._is_behind:
-            _hold(free == self.free_pages, f"{free} pages are free, {self.free_pages} are counted")
-            return
         _hold(free == self.free_pages, f"{free} pages are free, {self.free_pages} are counted")
+        if self._is_behind:
+            return
         _hold(len(starts) == len(self), f"there are {len(starts)} extents, {len(self)} are counted")
         _hold(self._lengths == sorted(self._live), "lengths are not in order")
         counted = (each.tolist() for each in np.unique(lengths, return_counts=True))

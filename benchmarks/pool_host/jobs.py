@@ -72,7 +72,9 @@ SELECTORS: dict[str, Callable[[int], Selector]] = {
     FIFO: PageQueue,
 }
 SLOW = (SORT, EAGER)  # one round is enough: they are far from any budget
-SLOWEST = SORT  # of which a tenth of the steps is: its median is no other after all of them
+# Of this one a tenth of the steps is measured, after a tenth of the others: all of them would take
+# longer than all else together. Its median is the same, its runs are fewer than after all.
+SLOWEST = SORT
 
 
 @dataclass(frozen=True)

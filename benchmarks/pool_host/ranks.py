@@ -28,6 +28,7 @@ RANKS = 2
 STEPS, BROADCASTS = 3000, 300
 REQUEST_PAGES = 128
 _PAGE_SIZE = 64
+_LIMIT_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,11 @@ def measure_ranks() -> RankResult:
             )
             for rank in range(RANKS)
         ]
-        said = [rank.communicate()[0] for rank in ranks]
+        try:
+            said = [rank.communicate(timeout=_LIMIT_S)[0] for rank in ranks]
+        finally:  # one that waits for another that has failed
+            for rank in ranks:
+                rank.kill()
     if any(rank.returncode for rank in ranks):
         raise RuntimeError("a rank has failed: see what it printed")
     return result_of([json.loads(words) for words in said])

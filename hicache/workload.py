@@ -167,7 +167,7 @@ class Measurement:
                 moved,
             ),
             "",
-            *_table(["transfer", "p50 ms", "p99 ms", "max ms"], times),
+            *_table(["transfer", "p50 ms", "p99 ms", "max ms"], times, least=_TIME_WIDTH),
         ]
         return "\n".join(lines)
 
@@ -185,10 +185,18 @@ _ALLOCATOR = {
 }
 
 
-def _table(heading: list[str], rows: list[list[Any]]) -> list[str]:
-    """Give the lines of a table: names on the left, numbers on the right."""
+# Characters of a time up to 99999.999 ms: a slow transfer moves no column.
+_TIME_WIDTH = 9
+
+
+def _table(heading: list[str], rows: list[list[Any]], least: int = 0) -> list[str]:
+    """Give the lines of a table: names on the left, numbers on the right.
+
+    A column of numbers has at least `least` characters.
+    """
     cells = [heading, *([_shown(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths[1:] = [max(least, width) for width in widths[1:]]
     return [
         "  ".join(
             cell.rjust(width) if place else cell.ljust(width)

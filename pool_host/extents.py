@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pool_host.scattered import choose_scattered
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # The first page of a run, and how many pages it has.
 PageRun = tuple[int, int]
 # Runs together: their first pages, and how many pages each has; one number if all have as many.
+# Those of one page each may follow on one another.
 ManyRuns = tuple["NDArray[np.int64]", "NDArray[np.int64] | int"]
 
 # Extents of so many pages or more are known by their ends. Shorter ones are found by looking at the
@@ -25,7 +28,8 @@ MANY = 8
 # What it costs, about: to make the index anew, by pages and extents; and to join many runs to it.
 _ANEW_BASE_NS, _ANEW_PAGE_NS, _ANEW_EACH_NS = 40_000.0, 0.4, 10.0
 _JOIN_NS, _JOIN_EACH_NS = 220_000.0, 60.0
-_ANEW_NS = 100.0  # a page that is to be taken is worth so much of it
+_ONCE_BASE_NS, _ONCE_PAGE_NS = 20_000.0, 0.3  # and to take pages without one, by pages there are
+_FEW = 16  # of so many pages or fewer to be taken, all are looked up
 _COUNTED = 256  # extents of up to so many pages are counted by length, where the index is behind
 _PAD = 8  # bytes before the first page and behind the last, always taken: a word may be read there
 _TAKEN, _FREE = b"\1", b"\0"
@@ -44,7 +48,9 @@ class PageExtents:
     Lengths in use are kept in order: the shortest extent that holds a request is found by
     bisection, and the longest is the last. There are few: d different lengths take at least
     d * (d + 1) / 2 free pages, so 48,918 pages have at most 312, and 6,611,072 have 3,635. Where
-    many extents are taken or given at once, NumPy handles them together.
+    many extents are taken or given at once, NumPy handles them together. Where so many are given
+    that it costs less to make the index anew, it is left behind; what is then taken is chosen by
+    the pages (`pool_host.scattered`), until that has cost as much as an index.
 
     The same calls give the same pages in every process. Not locked: its owner's lock guards it. An
     interrupted call leaves `taken` as far as it had come; whoever knows what was to be taken or
@@ -82,7 +88,7 @@ class PageExtents:
 
     def index(self) -> None:
         """Make the index anew from `taken`."""
-        self._is_behind = True
+        self._is_behind, self._spent_ns = True, 0.0  # on pages taken without an index
         self._extents = 0
         self._entries: dict[int, array[int]] = {}  # length -> first pages, latest last
         self._live: dict[int, int] = {}  # length -> how many of the entries are not stale
@@ -114,18 +120,23 @@ class PageExtents:
         """
         if pages > self.free_pages:
             return None
-        return single_runs(self.take_into([], pages))
+        taken: list[PageRun | ManyRuns] = []
+        self.take_into(taken, pages)
+        return single_runs(taken)
 
-    def take_into(self, taken: list[PageRun | ManyRuns], pages: int) -> list[PageRun | ManyRuns]:
-        """Take pages that are free as `take` does, and give `taken`.
+    def take_into(self, taken: list[PageRun | ManyRuns], pages: int) -> int:
+        """Take pages that are free as `take` does; give in how many runs they lie.
 
-        What is taken is added to it before it is marked, so that who is interrupted can undo it.
+        What is taken is added to `taken` before it is marked, so that who is interrupted can undo
+        it.
         """
         if self._is_behind:
-            if pages * _ANEW_NS > self._anew_ns(0):
+            self._spent_ns += _ONCE_BASE_NS + _ONCE_PAGE_NS * self.pages
+            if pages > _FEW and self._spent_ns < self._anew_ns(0):
                 return self._take_unindexed(taken, pages)
             self.index()
         self.free_pages -= pages
+        runs = 0
         while pages:
             at = bisect_left(self._lengths, pages)
             if at < len(self._lengths):
@@ -135,7 +146,7 @@ class PageExtents:
                 self.taken[_PAD + start : _PAD + start + pages] = _TAKEN * pages
                 if length > pages:
                     self._insert(start + pages, length - pages)
-                break
+                return runs + 1
             length = self._lengths[-1]
             count = min(self._live[length], (pages - 1) // length)
             if count < MANY:
@@ -143,12 +154,14 @@ class PageExtents:
                 taken.append((start, length))
                 self.taken[_PAD + start : _PAD + start + length] = _TAKEN * length
                 pages -= length
+                runs += 1
             else:
                 starts = self._remove_many(length, count)
                 taken.append((starts, length))
                 mark_equal(self.flags, starts, length, 1)
                 pages -= count * length
-        return taken
+                runs += count
+        return runs
 
     def give(self, start: int, length: int) -> None:
         """Give back `length` pages from `start` on, at least one.
@@ -191,7 +204,7 @@ class PageExtents:
         equal = isinstance(lengths, int)
         self.free_pages += int(np.sum(lengths)) * (starts.size if equal else 1)
         if self._is_behind or self._anew_ns(starts.size) < _JOIN_NS + starts.size * _JOIN_EACH_NS:
-            self._is_behind = True
+            self._is_behind, self._spent_ns = True, 0.0
             mark(self.flags, starts, lengths, 0)
             return
         stops = starts + lengths
@@ -246,10 +259,9 @@ class PageExtents:
         _hold(bool(self._bytes[_PAD + self.pages :].all()), "a page past the last is free")
         starts, lengths = self._found()
         free = int(lengths.sum())
-        if self._is_behind:
-            _hold(free == self.free_pages, f"{free} pages are free, {self.free_pages} are counted")
-            return
         _hold(free == self.free_pages, f"{free} pages are free, {self.free_pages} are counted")
+        if self._is_behind:
+            return
         _hold(len(starts) == len(self), f"there are {len(starts)} extents, {len(self)} are counted")
         _hold(self._lengths == sorted(self._live), "lengths are not in order")
         counted = (each.tolist() for each in np.unique(lengths, return_counts=True))
@@ -286,8 +298,14 @@ class PageExtents:
 
     def _remove(self, start: int, length: int) -> None:
         """Forget an extent, whose entry so becomes stale."""
-        self._count_out(length, 1)
-        self._tidy(length)
+        left = self._live[length] - 1
+        if left:
+            self._extents -= 1
+            self._live[length] = left
+            if len(self._entries[length]) > 2 * left + _LONG:
+                self._drop_stale(length)
+        else:
+            self._count_out(length, 1)
         if length >= _LONG:
             del self._length_at[start], self._start_before[start + length]
 
@@ -333,10 +351,18 @@ class PageExtents:
         """Give about how long it takes to make the index anew, with so many extents more."""
         return _ANEW_BASE_NS + _ANEW_PAGE_NS * self.pages + _ANEW_EACH_NS * (self._extents + more)
 
-    def _take_unindexed(
-        self, taken: list[PageRun | ManyRuns], pages: int
-    ) -> list[PageRun | ManyRuns]:
-        """Take pages as `take_into` does, looked for among all, and leave the index behind."""
+    def _take_unindexed(self, taken: list[PageRun | ManyRuns], pages: int) -> int:
+        """Take pages as `take_into` does, looked for among all, and leave the index behind.
+
+        Where extents are short those pages are together, in ascending order.
+        """
+        chosen = choose_scattered(self.flags, self.free_pages, pages)
+        if chosen is not None:
+            self._extents = chosen.extents
+            taken.append((chosen.pages, 1))
+            self.free_pages -= pages
+            self.flags[chosen.pages] = 1
+            return chosen.runs
         starts, lengths = self._found()
         self._extents = starts.size
         counts = np.bincount(np.minimum(lengths, _COUNTED))
@@ -344,9 +370,6 @@ class PageExtents:
         within = self.free_pages - np.cumsum(counts[:-1] * np.arange(counts.size - 1))
         shortest = int(np.count_nonzero(within >= pages))  # of those that are taken whole
         self.free_pages -= pages
-        if shortest == 1 and counts[1]:
-            self._take_longer_and_lone(taken, pages, starts, lengths)
-            return taken
         long = np.flatnonzero(lengths >= shortest)
         begins, sizes = starts[long], lengths[long]
         order = _by_length(sizes)
@@ -367,25 +390,7 @@ class PageExtents:
         else:
             start = int(begins[np.searchsorted(sizes[:left], rest)])
         self._take_one(taken, start, rest)
-        return taken
-
-    def _take_longer_and_lone(
-        self,
-        taken: list[PageRun | ManyRuns],
-        pages: int,
-        starts: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-    ) -> None:
-        """Take all extents that have more pages than one, and single ones, the last first."""
-        longer = np.flatnonzero(lengths > 1)
-        if longer.size:
-            begins, sizes = starts[longer], lengths[longer]
-            order = _by_length(sizes)[::-1]
-            self._take_extents(taken, begins[order], sizes[order])
-            pages -= int(sizes.sum())
-        lone = starts[np.flatnonzero(lengths == 1)[-pages:]]
-        taken.append((lone[::-1], 1))
-        self.flags[lone] = 1
+        return whole + 1
 
     def _take_extents(
         self,
@@ -546,15 +551,26 @@ def _free_bytes(words: NDArray[np.uint64], step: int) -> NDArray[np.int64]:
 
 
 def single_runs(runs: Iterable[PageRun | ManyRuns]) -> list[PageRun]:
-    """Give runs one by one, in their order."""
+    """Give runs one by one, in their order; of single pages those that step by one together."""
     single: list[PageRun] = []
     for start, length in runs:
         if isinstance(start, int):
             single.append((start, int(length)))
+        elif isinstance(length, int) and length == 1:
+            single += runs_of_pages(start)
         else:
             lengths = np.broadcast_to(length, start.shape)
             single += zip(start.tolist(), lengths.tolist(), strict=True)
     return single
+
+
+def runs_of_pages(pages: NDArray[np.int64]) -> list[PageRun]:
+    """Give pages as runs, in their order."""
+    if not pages.size:
+        return []
+    ends = [*(np.flatnonzero(np.diff(pages) != 1) + 1).tolist(), pages.size]
+    begins = [0, *ends[:-1]]
+    return [(int(pages[begin]), end - begin) for begin, end in zip(begins, ends, strict=True)]
 
 
 def _by_length(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,14 +10,8 @@ import numpy as np
 import torch
 
 from pool_host.common import check_int
-from pool_host.extents import PageExtents
-from pool_host.slot_allocator import (
-    Runs,
-    SlotAllocator,
-    pages_of,
-    runs_of_pages,
-    slots_of_pages,
-)
+from pool_host.extents import PageExtents, runs_of_pages
+from pool_host.slot_allocator import Runs, SlotAllocator, pages_of, slots_of_pages
 from pool_host.slot_pool import HostSlotPool, giving, synchronized
 
 if TYPE_CHECKING:
@@ -61,14 +55,13 @@ class LaneAllocator(SlotAllocator):
         for owner, (lane, taken, _) in enumerate(begun):
             if not wanted[owner]:
                 continue
-            for start, length in lane.take_into(taken, wanted[owner]):
+            count += lane.take_into(taken, wanted[owner])
+            for start, length in taken:
                 if isinstance(start, int):
                     first = start * step + owner
                     parts.append(np.arange(first, first + int(length) * step, step))
-                    count += 1
                 else:
                     parts.append(pages_of([(start, length)]) * step + owner)
-                    count += start.size
         found = np.empty(owners.size, dtype=np.int64)
         found[owners.argsort(kind="stable")] = np.concatenate(parts)
         return found, count

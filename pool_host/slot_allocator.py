@@ -90,9 +90,10 @@ class SlotAllocator:
             return None
         taken: Runs = []
         self._begun = ((part, taken, 0),)
-        slots = slots_of(part.take_into(taken, pages), self.page_size)
+        runs = part.take_into(taken, pages)
+        slots = slots_of(taken, self.page_size)
         self._listed = None
-        self.counts.allocated(pages, count_runs(taken))
+        self.counts.allocated(pages, runs)
         return slots
 
     def given(self) -> None:
@@ -245,11 +246,6 @@ def _double_free_of(slots: NDArray[np.int64]) -> SlotError:
     return SlotError(f"Double-free detected: slots not currently allocated: {shown}")
 
 
-def count_runs(runs: Runs) -> int:
-    """Give how many runs there are."""
-    return sum(1 if isinstance(start, int) else start.size for start, _ in runs)
-
-
 def pages_of(runs: Runs) -> NDArray[np.int64]:
     """Give the pages of runs, in their order."""
     parts = [
@@ -266,7 +262,10 @@ def slots_of(runs: Runs, page_size: int) -> torch.Tensor:
     singles: list[PageRun] = []
     for start, length in runs:
         if not isinstance(start, int):
-            return torch.from_numpy(slots_of_pages(pages_of(runs), page_size))
+            pages = pages_of(runs)
+            if page_size == 1:  # nothing else keeps them
+                return torch.from_numpy(np.ascontiguousarray(pages))
+            return torch.from_numpy(slots_of_pages(pages, page_size))
         singles.append((start, int(length)))
     return slots_of_runs(singles, page_size)
 
@@ -278,14 +277,31 @@ def runs_of_slots(name: str, indices: object, limit: int, page_size: int) -> Run
     and are looked through once; others are sorted first. Where there are many runs they are given
     together: as pages if nearly all are single, else so that none follows directly on another.
     """
-    tensor = check_tensor(name, indices, (torch.int64, torch.int32), 1)
-    runs = _aligned_runs((tensor if tensor.is_cpu else tensor.cpu()).numpy(), limit, page_size)
+    runs = _aligned_runs(_slots_in(name, indices), limit, page_size)
     if runs is None:
         slots = np.sort(whole_pages(name, indices, limit, page_size))
         runs = _aligned_runs(slots, limit, page_size)
         if runs is None:
             raise RuntimeError(f"{name} was written to while it was read")
     return runs
+
+
+def _slots_in(name: str, indices: object) -> NDArray[np.int64] | NDArray[np.int32]:
+    """Give a tensor's slots as an array. Raises TypeError or ValueError where it holds none.
+
+    NumPy is asked what they are where that can be: each question to a tensor takes as long as the
+    rest, in a process that has other things to do between two releases.
+    """
+    if type(indices) is torch.Tensor:
+        try:
+            found: NDArray[np.int64] | NDArray[np.int32] = indices.numpy()
+        except (RuntimeError, TypeError):  # on another device, say
+            pass
+        else:
+            if found.ndim == 1 and found.dtype.kind == "i" and found.itemsize >= 4:
+                return found
+    tensor = check_tensor(name, indices, (torch.int64, torch.int32), 1)
+    return (tensor if tensor.is_cpu else tensor.cpu()).numpy()
 
 
 def _aligned_runs(
@@ -298,13 +314,12 @@ def _aligned_runs(
     """
     if not slots.size:
         return []
-    apart = slots[1:] - slots[:-1] != 1
+    breaks = (slots[1:] - slots[:-1] != 1).nonzero()[0]
+    breaks += 1
     starts, firsts = [0], [int(slots[0])]
-    count = np.count_nonzero(apart)
-    if count > MANY:
-        return _many_aligned_runs(slots, np.flatnonzero(apart) + 1, limit, page_size)
-    if count:
-        breaks = np.flatnonzero(apart) + 1
+    if breaks.size > MANY:
+        return _many_aligned_runs(slots, breaks, limit, page_size)
+    if breaks.size:
         starts += breaks.tolist()
         firsts += slots[breaks].tolist()
     runs: list[PageRun] = []
@@ -383,12 +398,3 @@ def slots_of_pages(pages: NDArray[np.int64], page_size: int) -> NDArray[np.int64
     if page_size > 1:
         slots = (pages[:, None] * page_size + np.arange(page_size)).reshape(-1)
     return slots
-
-
-def runs_of_pages(pages: NDArray[np.int64]) -> list[PageRun]:
-    """Give ascending pages as runs."""
-    if not pages.size:
-        return []
-    ends = [*(np.flatnonzero(np.diff(pages) != 1) + 1).tolist(), pages.size]
-    begins = [0, *ends[:-1]]
-    return [(int(pages[begin]), end - begin) for begin, end in zip(begins, ends, strict=True)]

@@ -80,11 +80,6 @@ class AllocatorCounts:
             self.histogram[at] = self.last[4]
             self.last = None
 
-    def released(self, pages: int) -> None:
-        """Count a release."""
-        self.releases += 1
-        self.released_pages += pages
-
     def snapshot(
         self, pages: int, page_size: int, free_pages: int, extents: int, largest_extent: int
     ) -> AllocatorStats:

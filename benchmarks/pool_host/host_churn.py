@@ -3,11 +3,11 @@
 A pool is filled with nodes of the sizes that were usual once; then larger and smaller ones come,
 and the oldest, or some at random, make room. Every allocator replays the same steps in one run on
 one machine, so ratios hold where microseconds do not; of a call in which the thread was preempted
-its CPU time counts. Beside that: a release by size of pool, pages of owner lanes, and (`--broken`)
-pools of scattered free pages.
+its CPU time counts. Beside that: a release by size of pool, pages of owner lanes, (`--broken`)
+pools of scattered free pages, and (`--ranks`) two processes that each find the same pages alone.
 
-`--check` exits 1 where a budget is passed. A baseline that is not within a factor of two of what
-was measured elsewhere is named.
+`--check` exits 1 where a budget is passed. The baselines say how much slower than the known one the
+machine is; one that is not within a factor of two of what that makes is named.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import median
 
 import torch
 
@@ -40,10 +41,12 @@ from benchmarks.pool_host.jobs import (
     lanes,
     releases,
 )
+from benchmarks.pool_host.ranks import RANKS, REQUEST_PAGES, RankResult, measure_ranks
 from benchmarks.pool_host.workload import Churn, Figures, Mix
 
 OWNERS = (4, 8)
 FLAT = 1.5  # the slowest release of any pool, times the quickest
+TELLING = 0.5  # what a rank's own pages take, of a broadcast of them
 # Microseconds and runs, measured on two cores of a Xeon: what the baselines are held against.
 KNOWN: dict[str, float] = {
     "lazy list, allocation": 15.6,
@@ -67,6 +70,7 @@ class Results:
     released: ReleaseResult
     owned: tuple[LaneResult, ...]
     broken: tuple[Broken, ...] = ()
+    ranks: RankResult | None = None
 
     def budgets(self) -> list[tuple[str, float, float]]:
         """Give what is claimed: in words, what it came to, and what it may be at most."""
@@ -91,6 +95,10 @@ class Results:
             ("reads of free_slots", reads, 0),
             *(budget for row in self.broken for budget in row.budgets()),
         ]
+        if self.ranks is not None:
+            telling = self.ranks.alloc / self.ranks.broadcast
+            rows.append(("ranks with other pages, without a collective", self.ranks.differing, 0))
+            rows.append(("lanes of 2 ranks / a broadcast", telling, TELLING))
         return rows
 
     def baselines(self) -> dict[str, float]:
@@ -112,13 +120,21 @@ class Results:
         return found
 
     def remarks(self) -> list[str]:
-        """Name the baselines that are not within a factor of two of what is known."""
-        said = []
-        for name, value in self.baselines().items():
-            known = KNOWN.get(name)
-            if known and not 0.5 <= value / known <= 2:
+        """Say how fast the machine is, and which baselines are not what is known of them.
+
+        Times may be twice or half what is known times the machine's factor.
+        """
+        found = self.baselines()
+        ratios = {name: found[name] / KNOWN[name] for name in found if name in KNOWN}
+        times = [ratio for name, ratio in ratios.items() if not name.endswith(" runs")]
+        machine = median(times)
+        words = f"the machine: {machine:.2f} times the known one's"
+        said = [f"{words}, the median of {len(times)} baselines"]
+        for name, ratio in ratios.items():
+            if not 0.5 <= ratio / (1 if name.endswith(" runs") else machine) <= 2:
                 said.append(
-                    f"{name}: {value:,.1f} here, {known:,g} as known: not within a factor of 2"
+                    f"{name}: {ratio * KNOWN[name]:,.1f} here, {KNOWN[name]:,g} as known: "
+                    "not within a factor of 2"
                 )
         return said
 
@@ -170,6 +186,10 @@ def table(results: Results) -> list[str]:
             (f"  {lane.owners} owners, slot tensor", lane.ours_slots, lane.mask_slots),
         ):
             lines.append(_pair(words, ours, mask))
+    if results.ranks is not None:
+        pair = results.ranks.alloc, results.ranks.broadcast
+        heading = f"{f'{RANKS} ranks, each by itself':34}{'ours':>10}{'broadcast':>12}{'ratio':>12}"
+        lines += ["", heading, _pair(f"  1 to {REQUEST_PAGES} pages", *pair)]
     return lines + (broken_table(list(results.broken)) if results.broken else [])
 
 
@@ -242,7 +262,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     add("--json", type=Path, metavar="FILE", help="write everything as data")
     add("--svg", type=Path, metavar="FILE", help="write a plot")
     add("--broken", action="store_true", help="pools that are broken up as well")
-    add("--check", action="store_true", help="that too, and exit 1 where a budget is passed")
+    add("--ranks", action="store_true", help="two processes that share pages as well")
+    add("--check", action="store_true", help="all that, and exit 1 where a budget is passed")
     return parser.parse_args(given)
 
 
@@ -272,6 +293,8 @@ def main(given: Sequence[str] | None = None) -> int:
     results = measure(churn_of(chosen), chosen.rounds, chosen.owners)
     if chosen.check or chosen.broken:
         results = replace(results, broken=tuple(broken(SIZES)))
+    if chosen.check or chosen.ranks:
+        results = replace(results, ranks=measure_ranks())
     lines, kept = verdict(results)
     preempted = sum(found.preempted for found in results.churned.slots.values())
     print("\n".join([*table(results), "", *lines]))

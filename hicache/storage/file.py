@@ -107,8 +107,8 @@ class HiCacheFile(HiCacheStorage):
         logger.warning("%s is refused: %s", path, fault)
         with self._lock:
             self.refused += 1
-        # Else `exists` would go on to promise it.
-        with contextlib.suppress(FileNotFoundError):
+        # Else `exists` would go on to promise it. Where it has to stay, it is refused each time.
+        with contextlib.suppress(OSError):
             path.unlink()
 
     def _write(self, path: Path, data: bytes) -> None:

@@ -79,8 +79,8 @@ class FolderLimit:
             self._there.add(_place_of(str(path.parent), path.stem))
 
     def used(self, path: Path) -> None:
-        """Note that a file was read now."""
-        with contextlib.suppress(FileNotFoundError):
+        """Note that a file was read now, if that can be: it may be another user's, or gone."""
+        with contextlib.suppress(OSError):
             os.utime(path)
 
     def _has(self, place: _Place | None) -> bool:
@@ -106,7 +106,7 @@ class FolderLimit:
         total = sum(entry.size for entry in entries)
         for entry in entries:
             if entry.place not in useful and entry.place not in kept:
-                total -= self._remove(entry)
+                total -= self._remove(entry) or 0
         if total + ahead <= self.limit:
             return self.limit - total
         most = max(0, self.limit - max(ahead, self.limit // 8))
@@ -116,7 +116,10 @@ class FolderLimit:
         heapq.heapify(ends)
         while ends and total > most:
             entry = heapq.heappop(ends)
-            total -= self._remove(entry)
+            freed = self._remove(entry)
+            if freed is None:  # and so does what it follows
+                continue
+            total -= freed
             if entry.parent is None:
                 continue
             followed[entry.parent] -= 1
@@ -124,10 +127,14 @@ class FolderLimit:
                 heapq.heappush(ends, at[entry.parent])
         return self.limit - total
 
-    def _remove(self, entry: _Entry) -> int:
-        """Remove a file; give its size."""
-        with contextlib.suppress(FileNotFoundError):
+    def _remove(self, entry: _Entry) -> int | None:
+        """Remove a file; give its size, or None where it has to stay."""
+        try:
             os.unlink(entry.path)  # noqa: PTH108  as scandir gives it: there may be many
+        except FileNotFoundError:
+            pass
+        except OSError:  # another user's, say
+            return None
         self.removed += 1
         self._there.discard(entry.place)
         return entry.size

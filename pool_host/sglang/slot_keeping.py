@@ -145,9 +145,12 @@ def _make_free(kind: str, original: Any, keepers: Keepers) -> Any:
         keeper = keeper_of(self)
         if keeper is None:
             return original(self, indices)  # type: ignore[no-any-return]
-        if not indices.numel():  # of whatever kind
-            return 0
-        return keeper.free(indices.flatten() if flattens else indices)
+        try:
+            return keeper.free(indices.flatten() if flattens else indices)
+        except (TypeError, ValueError):
+            if indices.numel():
+                raise
+            return 0  # of no slots it matters not of which kind
 
     return free
 

@@ -6,14 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from hicache import cli
 from hicache.machine import Machine
+from hicache.storage.file import HiCacheFile
 from hicache.workload import demo_requests, read_requests
 
 SMALL = '{"tokens": [1, 2, 3], "new_tokens": 2}\n\n{"tokens": [4]}\n'
@@ -50,6 +53,24 @@ class TestStats:
     def test_room_makes_evictions_fewer(self, capfd: pytest.CaptureFixture[str]) -> None:
         none, much = (printed(capfd, "--room", room)["tiers"]["device"] for room in ("0", "0.25"))
         assert much["evictions"] < none["evictions"]
+
+    def test_a_slow_transfer_moves_no_column(
+        self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        kept, slow = HiCacheFile.set, [0.12]
+
+        def late(storage: HiCacheFile, key: str, page: torch.Tensor) -> None:
+            time.sleep(slow.pop() if slow else 0)
+            kept(storage, key, page)
+
+        assert cli.run(["stats"]) == 0
+        before = capfd.readouterr().out.splitlines()
+        monkeypatch.setattr(HiCacheFile, "set", late)
+        assert cli.run(["stats"]) == 0
+        after = capfd.readouterr().out.splitlines()
+        assert float(after[-2].split()[-1]) >= 120
+        assert after[:-4] == before[:-4]
+        assert list(map(len, after)) == list(map(len, before))
 
     def test_requests_come_from_a_file(
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -54,6 +54,21 @@ def set_in_order(storage: HiCacheFile, keys: Sequence[str], stamp: int) -> None:
         os.utime(storage.path(key), ns=(stamp + number, stamp + number))
 
 
+def refuse_what_is_not_ours(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """Let nobody change or remove a file, as where it is another user's."""
+
+    def refusing(call: Any) -> Any:
+        def refused(given: Any, *others: Any, **more: Any) -> Any:
+            if str(given) == path:
+                raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
+            return call(given, *others, **more)
+
+        return refused
+
+    for name in ("utime", "unlink"):
+        monkeypatch.setattr(os, name, refusing(getattr(os, name)))
+
+
 def kept(storage: HiCacheFile) -> list[int]:
     return [number for number, key in enumerate(KEYS) if storage.exists(key)]
 
@@ -190,6 +205,27 @@ class TestLimit:
         with mock.patch("os.unlink", twice):
             storage.set(prompt(1, 1)[0], page(20))
         assert storage.exists(prompt(1, 1)[0])
+
+    def test_files_of_another_user_are_read_and_stay(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=16 * FILE)
+        theirs, ours = prompt(1, 6), prompt(2, 8)
+        set_in_order(storage, theirs, 10**18)
+        set_in_order(storage, ours, 10**18 + 100)
+        foreign = str(storage.path(theirs[-1]))
+        refuse_what_is_not_ours(monkeypatch, foreign)
+        target = torch.zeros(SIZE, dtype=torch.uint8)
+        assert storage.get(theirs[-1], target)
+        assert target.tolist() == page(5).tolist()
+        for number, key in enumerate(prompt(3, 6)):
+            storage.set(key, page(number))
+        assert bytes_of(tmp_path) <= 16 * FILE
+        assert all(map(storage.exists, theirs)), "what their last page follows stays, too"
+        assert storage.batch_exists(prompt(3, 6)) > 2
+        storage.path(theirs[-1]).write_bytes(b"nothing of ours")
+        assert not storage.get(theirs[-1], target)
+        assert storage.refused == 1
 
     def test_threads_share_it(self, tmp_path: Path) -> None:
         limit = FolderLimit(tmp_path, 1600)

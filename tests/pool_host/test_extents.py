@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from pool_host.extents import PageExtents, PageRun, single_runs
+from pool_host.extents import ManyRuns, PageExtents, PageRun, single_runs
 from tests.effort import examples
 from tests.pool_host.overlaps import fewest
 
@@ -64,10 +64,14 @@ def test_an_index_that_is_behind_is_not_missed(runs: list[PageRun], chosen: int)
     pages = chosen % sum(lengths) + 1
     known, behind = PageExtents.of(flags), PageExtents.of(flags)
     behind._is_behind = True
-    taken = single_runs(behind._take_unindexed([], pages))
+    together: list[PageRun | ManyRuns] = []
+    count = behind._take_unindexed(together, pages)
+    taken = single_runs(together)
     expected = known.take(pages)
     assert expected is not None
-    assert [length for _, length in taken] == [length for _, length in expected]
+    assert count == len(taken) == len(expected)
+    assert sorted(length for _, length in taken) == sorted(length for _, length in expected)
+    assert all(start + length != after for (start, length), (after, _) in pairwise(taken))
     assert all(not flags[start : start + length].any() for start, length in taken)
     assert behind.free_pages == known.free_pages == np.count_nonzero(behind.flags == 0)
     behind.check()

@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 import torch
 
+from pool_host import extents
 from pool_host.group import HostPoolGroup, PoolEntry
 from pool_host.logical import LogicalHostPool
 from pool_host.owner_lanes import OwnerLanePool
+from pool_host.scattered import choose_scattered
 from tests.pool_host.families import make_mamba, make_mha, make_paged
 from tests.pool_host.interrupts import interrupted
 
@@ -147,6 +149,25 @@ def test_nobody_has_what_an_interrupted_allocation_took(kind: str, call: str, br
     if broken == 5 and kind not in {"single slots", "owner lanes"}:
         pytest.skip("these differ in what they do around it, not in how free pages lie")
     assert sweep(POOLS[kind], broken, CALLS[call]) > 5
+
+
+@pytest.mark.parametrize("call", ["half of what is free", "all that is free"])
+@pytest.mark.parametrize("kind", ["single slots", "pages"])
+def test_nor_what_it_chose_of_all_pages_at_once(
+    kind: str, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So pages are taken that lie scattered; these pools are small, and would look all up."""
+    found: list[object] = []
+
+    def choose(*given: Any) -> Any:
+        found.append(choose_scattered(*given))
+        return found[-1]
+
+    monkeypatch.setattr(extents, "_FEW", 0)
+    monkeypatch.setattr(extents, "choose_scattered", choose)
+    assert sweep(POOLS[kind], 2, CALLS[call]) > 20
+    assert found
+    assert None not in found
 
 
 RELEASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {

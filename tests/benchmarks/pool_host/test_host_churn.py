@@ -13,8 +13,9 @@ from xml.etree import ElementTree as ET
 import pytest
 import torch
 
-from benchmarks.pool_host import broken, host_churn, jobs
+from benchmarks.pool_host import broken, host_churn, jobs, ranks
 from benchmarks.pool_host.baselines import FirstFitBitmap, LaneMasks, PageQueue, runs_of
+from benchmarks.pool_host.ranks import RankResult
 from benchmarks.pool_host.workload import Churn, Samples, Step, replay_slots, steps, timed
 from pool_host.extents import PageExtents
 from tests.pool_host.overlaps import Overlaps, stretches
@@ -232,17 +233,56 @@ def test_a_passed_budget_fails_a_check_and_a_strange_baseline_is_named(
 
     monkeypatch.setattr(host_churn, "measure", measure)
     monkeypatch.setattr(host_churn, "SIZES", ())
+    other = 0
+    monkeypatch.setattr(host_churn, "measure_ranks", lambda: RankResult(20.0, 200.0, other))
     arguments = [*ARGUMENTS.split(), "--rounds", "1"]
     assert host_churn.main([*arguments, "--check"]) == 0
     told = capsys.readouterr().out
     assert "FAIL" not in told
     assert "factor of 2" not in told
+    assert "the machine: 1.00 times the known one's, the median of 3 baselines" in told
+    other = 1
+    assert host_churn.main([*arguments, "--check"]) == 1
+    told = capsys.readouterr().out
+    [failed] = [line for line in told.splitlines() if line.endswith("FAIL")]
+    assert failed.startswith("ranks with other pages, without a collective")
+    other = 0
     slow, strange = 100.0, 0.4
     assert host_churn.main([*arguments, "--check"]) == 1
     told = capsys.readouterr().out
     assert told.count("FAIL") == 2
     assert "eager release of 64 slots: 14,654.8 here, 36,637 as known: not within a factor" in told
     assert host_churn.main(arguments) == 0  # without --check it is only said
+
+
+def test_the_machine_may_be_slow_and_a_baseline_may_not() -> None:
+    known = host_churn.KNOWN
+    released = jobs.ReleaseResult({}, {64: 3 * known["eager release of 64 slots"]}, {}, 0)
+    owned = tuple(
+        jobs.LaneResult(owners, 1, factor * known[f"masks of {owners} owners"], 1, 1, 0)
+        for owners, factor in ((4, 3.5), (8, 0.9))
+    )
+    churned = jobs.ChurnResult({}, {}, 0, 0, 0, 0)
+    results = host_churn.Results(replace(Churn(), seed=2), churned, released, owned)
+    machine, strange = results.remarks()
+    assert machine == "the machine: 3.00 times the known one's, the median of 3 baselines"
+    assert strange == "masks of 8 owners: 1,303.2 here, 1,448 as known: not within a factor of 2"
+
+
+def test_two_ranks_find_the_same_pages() -> None:
+    (first, times), (second, _) = ranks.same_calls(120, 256), ranks.same_calls(120, 256)
+    assert first == second
+    assert len(times.seconds) == 120
+    assert ranks.same_calls(120, 256, seed=2)[0] != first
+
+
+def test_a_rank_with_other_pages_is_counted() -> None:
+    said: list[dict[str, str | float]] = [
+        {"digest": "a", "alloc": 20.0, "broadcast": 100.0},
+        {"digest": "b", "alloc": 10.0, "broadcast": 200.0},
+    ]
+    assert ranks.result_of(said) == RankResult(20.0, 200.0, 1)
+    assert ranks.result_of([said[0], said[0]]).differing == 0
 
 
 def test_extents_take_part_as_they_are() -> None:

@@ -26,13 +26,13 @@ _ESCAPES = {
 class Row:
     """A line: the commit that it is credited to, and its path and 1-based line there.
 
-    `previous` is what git says the file was before that commit: commit and path as git quotes it.
+    `previous` is what git says the file was before that commit: a commit and a path, if any.
     """
 
     commit: str
     path: str
     line: int
-    previous: bytes = b""
+    previous: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _ranges(lines: Iterable[int]) -> list[str]:
 def _read(printed: Sequence[bytes]) -> Blamed:
     """Read `--porcelain`: a header, then what is told once of a commit or file, then the line."""
     found = Blamed()
-    files: dict[str, tuple[str, bytes]] = {}
+    files: dict[str, tuple[str, tuple[str, ...]]] = {}
     rows = iter(printed)
     for row in rows:
         header = _HEADER.fullmatch(row)
@@ -109,8 +109,7 @@ def _read(printed: Sequence[bytes]) -> Blamed:
         name = next((line for line in told if line.startswith(b"filename ")), None)
         if name is not None:
             previous = next((line for line in told if line.startswith(b"previous ")), b"")
-            path = from_bytes(unquoted(name.removeprefix(b"filename ")))
-            files[commit] = path, previous.removeprefix(b"previous ")
+            files[commit] = _path(name.removeprefix(b"filename ")), _previous(previous)
         path, before = files[commit]
         found.rows[int(header[3])] = Row(commit, path, int(header[2]), before)
     return found
@@ -123,13 +122,18 @@ def _until_text(rows: Iterator[bytes]) -> Iterator[bytes]:
         yield row
 
 
-def unquoted(name: bytes) -> bytes:
+def _previous(row: bytes) -> tuple[str, ...]:
+    _, commit, name = row.split(b" ", 2) if row else (b"", b"", b"")
+    return (commit.decode(), _path(name)) if row else ()
+
+
+def _path(name: bytes) -> str:
     """Read a path as git prints it: with C escapes where it stands in double quotes."""
     if not (name.startswith(b'"') and name.endswith(b'"') and len(name) > 1):
-        return name
+        return from_bytes(name)
 
     def one(found: re.Match[bytes]) -> bytes:
         text = found[1]
         return bytes([int(text, 8) & 0xFF]) if len(text) == 3 else _ESCAPES.get(text, text)
 
-    return _ESCAPED.sub(one, name[1:-1])
+    return from_bytes(_ESCAPED.sub(one, name[1:-1]))

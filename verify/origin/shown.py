@@ -104,7 +104,9 @@ def porcelain(traced: Traced) -> bytes:
                     rows += traced.details[first.commit]
                     rows += [b"boundary"] if first.boundary else []
                 if new or len(paths[first.commit]) > 1:
-                    rows += [b"previous " + first.previous] if first.previous else []
+                    if first.previous:
+                        before, path = first.previous
+                        rows.append(f"previous {before} ".encode() + _quoted(path))
                     rows.append(b"filename " + _quoted(first.path))
                 told.add(first.commit)
             rows.append(b"\t" + line.text)

@@ -20,7 +20,7 @@ from transforms.tree import GitTree
 from transforms.tree.git import GitError, Repository
 from verify.chain.cache import VerdictCache
 from verify.history.commits import Commit
-from verify.origin.blame import copying_blame
+from verify.origin.blame import Blamed, copying_blame
 from verify.origin.claims import Claim, judged, plan_of, read_claim
 
 MOVED, COPIED = "moved", "copied"
@@ -41,11 +41,13 @@ class Step:
 class Back:
     """The steps by line of a file in a commit, and what the commit claims.
 
-    Lines without a step are new there, as far as can be told.
+    Lines without a step are new there, as far as can be told. `previous` is the commit and the path
+    that the file was before, where git finds that it was renamed.
     """
 
     steps: Mapping[int, Step] = field(default_factory=dict)
     claim: Claim | None = None
+    previous: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class _Run:
 @dataclass(frozen=True, slots=True)
 class _Kept:
     runs: tuple[_Run, ...]
+    previous: tuple[str, ...]
     fault: str = ""
 
 
@@ -99,11 +102,11 @@ class Steps:
             # depth (python/cpython#106905). Git is all that works there.
             open_ones = [(commit, path) for commit, path in unknown if self._may_step(commit)]
             copies = list(pool.map(self._copies, open_ones))
-        for (commit, path), steps in zip(open_ones, copies, strict=True):
-            found[commit.id, path] = self._keep(commit, path, steps)
+        for (commit, path), seen in zip(open_ones, copies, strict=True):
+            found[commit.id, path] = self._keep(commit, path, seen)
         for commit, path in unknown:
             if (commit.id, path) not in found:
-                found[commit.id, path] = self._keep(commit, path, {})
+                found[commit.id, path] = self._keep(commit, path, Blamed())
         return found
 
     def _known(self, commit: Commit, path: str) -> Back | None:
@@ -116,7 +119,8 @@ class Steps:
             return None
         if claim is not None:
             claim = Claim(claim.commit, claim.subject, claim.plan, data["fault"])
-        return Back(_unfolded([_Run(**run) for run in data["runs"]]), claim)
+        steps = _unfolded([_Run(**run) for run in data["runs"]])
+        return Back(steps, claim, tuple(data["previous"]))
 
     def _read(self, commit: Commit) -> Claim | None:
         if commit.id not in self._claims:
@@ -144,31 +148,33 @@ class Steps:
         except Refusal:  # proved, and read by another Python: git may follow what the plan does not
             return {}
 
-    def _copies(self, wanted: tuple[Commit, str]) -> dict[int, Step]:
-        """Give what git follows to a parent: to files that the commit changed."""
+    def _copies(self, wanted: tuple[Commit, str]) -> Blamed:
+        """Look where git follows the lines of a file: to files that the commit changed."""
         commit, path = wanted
         try:
-            found = copying_blame(self.ours, commit.id, commit.parents, path)
+            return copying_blame(self.ours, commit.id, commit.parents, path)
         except GitError as error:
             raise missing(self.head, error) from None
-        return {
-            line: Step(COPIED, row.commit, row.path, row.line)
-            for line, row in found.rows.items()
-            if row.commit != commit.id
-        }
 
-    def _keep(self, commit: Commit, path: str, copies: Mapping[int, Step]) -> Back:
+    def _keep(self, commit: Commit, path: str, seen: Blamed) -> Back:
         """Put a move's own lines before what git found, and keep both."""
         claim = self._claims[commit.id]
+        copied = {
+            line: Step(COPIED, row.commit, row.path, row.line)
+            for line, row in seen.rows.items()
+            if row.commit != commit.id
+        }
         moved = {
             line: Step(MOVED, commit.parents[0], source, there)
             for line, (source, there) in self._moves.get(commit.id, {}).get(path, {}).items()
         }
-        steps = {**copies, **moved}
+        new = (row.previous for row in seen.rows.values() if row.commit == commit.id)
+        back = Back({**copied, **moved}, claim, next(new, ()))
         if self.kept is not None and not (claim and claim.unjudged):
-            kept = _Kept(tuple(_folded(steps)), claim.fault if claim else "")
+            fault = claim.fault if claim else ""
+            kept = _Kept(tuple(_folded(back.steps)), back.previous, fault)
             self.kept.put(_key(commit, path), kept)
-        return Back(steps, claim)
+        return back
 
 
 def missing(head: GitTree, error: GitError) -> Refusal:

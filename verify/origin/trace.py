@@ -40,7 +40,7 @@ class Origin:
 
     `number` is its line in the file that was asked about, `passed` what it was followed through.
     `boundary`: history ends there. `claim`: that commit claims a move that is not proved, and so
-    nothing is followed past it. `previous` is what git says the file was before, as it quotes it.
+    nothing is followed past it. `previous` is what git says the file was before: commit and path.
     """
 
     number: int
@@ -51,7 +51,7 @@ class Origin:
     passed: tuple[Passed, ...] = ()
     boundary: bool = False
     claim: Claim | None = None
-    previous: bytes = b""
+    previous: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class _Walk:
                 back = self._backs[row.commit, row.path]
                 step = back.steps.get(row.line)
                 if step is None:
-                    found[line] = self._origin(line, row, passed[line], back.claim)
+                    found[line] = self._origin(line, row, passed[line], back)
                     continue
                 plan = back.claim.plan if back.claim and step.kind == MOVED else ""
                 passed[line].append(Passed(row.commit, step, plan))
@@ -176,9 +176,7 @@ class _Walk:
         if names:
             yield from read_commits(self.head, names)
 
-    def _origin(
-        self, line: _Line, row: Row, passed: Sequence[Passed], claim: Claim | None
-    ) -> Origin:
+    def _origin(self, line: _Line, row: Row, passed: Sequence[Passed], back: Back) -> Origin:
         index, number = line
         return Origin(
             number,
@@ -188,6 +186,6 @@ class _Walk:
             row.line,
             tuple(passed),
             boundary=row.commit in self._ends,
-            claim=claim if claim is not None and claim.fault else None,
-            previous=row.previous,
+            claim=back.claim if back.claim is not None and back.claim.fault else None,
+            previous=row.previous or back.previous,
         )

@@ -10,6 +10,7 @@ import pytest
 
 from tests.transforms.checkouts import run_git
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
+from transforms.errors import Refusal
 from verify.chain.cache import VerdictCache
 from verify.chain.links import PROVED, judge_chain
 from verify.origin.asked import asked
@@ -268,6 +269,30 @@ class TestWithoutClaims:
         assert {line.commit for line in found.lines} == {second, third}
         assert [line.boundary for line in found.lines[-2:]] == [True, False]
         assert found.shallow
+
+    @pytest.mark.parametrize("kind", ["worktree", "bare", "sha256", "partial"])
+    def test_any_kind_of_repository(self, history: History, tmp_path: Path, kind: str) -> None:
+        other = History.__new__(History)
+        other.folder = tmp_path / "other\n\u00e9"
+        if kind == "sha256":
+            other.folder.mkdir()
+            other.git("init", "--quiet", "--object-format=sha256")
+            history = other
+        history.commit({"a.py": LONG})
+        history.commit({"b.py": LONG, "a.py": "a = 1\n"})
+        if kind == "worktree":
+            history.git("worktree", "add", "--quiet", "--detach", str(other.folder))
+        elif kind != "sha256":
+            history.git("config", "uploadpack.allowFilter", "true")
+            how = ["--bare"] if kind == "bare" else ["--filter=blob:none", "--no-checkout"]
+            url = history.folder.as_uri()
+            history.git("clone", "--quiet", *how, url, str(other.folder))
+        if kind == "partial":
+            with pytest.raises(Refusal, match="fetch --refetch --no-filter origin"):
+                traced(other, "b.py")
+            return
+        found = traced(other, "b.py")
+        assert found.through("copied") == 36
 
     def test_no_setting_of_the_repository_has_a_say(self, history: History, tmp_path: Path) -> None:
         history.commit({"a.py": LONG, ".gitattributes": "*.py diff=run\n"})

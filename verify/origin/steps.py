@@ -11,9 +11,10 @@ all there are, and credits the imports that head a new module to a test somewher
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from transforms.errors import Refusal
 from transforms.tree import GitTree
@@ -38,21 +39,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Back:
-    """The steps by line of a file in a commit, and what the commit claims.
-
-    Lines without a step are new there, as far as can be told. `previous` is the commit and the path
-    that the file was before, where git finds that it was renamed.
-    """
-
-    steps: Mapping[int, Step] = field(default_factory=dict)
-    claim: Claim | None = None
-    previous: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Lines that follow each other on both sides; as a judgement is kept: plain values."""
+class Run:
+    """Steps of `count` lines from `line` on that follow each other on both sides."""
 
     line: int
     count: int
@@ -63,8 +51,30 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Back:
+    """The steps of a file's lines in a commit, in order of lines, and what the commit claims.
+
+    Lines without a step are new there, as far as can be told. `previous` is the commit and the path
+    that the file was before, where git finds that it was renamed.
+    """
+
+    runs: Sequence[Run] = ()
+    claim: Claim | None = None
+    previous: tuple[str, ...] = ()
+
+    def step(self, line: int) -> Step | None:
+        """Give the step of a line."""
+        index = bisect_right(self.runs, line, key=lambda run: run.line) - 1
+        if index < 0:
+            return None
+        run = self.runs[index]
+        by = line - run.line
+        return Step(run.kind, run.commit, run.path, run.at + by) if by < run.count else None
+
+
+@dataclass(frozen=True, slots=True)
 class _Kept:
-    runs: tuple[_Run, ...]
+    runs: tuple[Run, ...]
     previous: tuple[str, ...]
     fault: str = ""
 
@@ -113,14 +123,14 @@ class Steps:
         """Give what is kept, or what needs no look at the file."""
         claim = self._read(commit)
         if claim is not None and claim.fault:
-            return Back({}, claim)
+            return Back((), claim)
         data = self.kept.get(_key(commit, path)) if self.kept is not None else None
         if data is None:
             return None
         if claim is not None:
             claim = Claim(claim.commit, claim.subject, claim.plan, data["fault"])
-        steps = _unfolded([_Run(**run) for run in data["runs"]])
-        return Back(steps, claim, tuple(data["previous"]))
+        runs = [Run(**run) for run in data["runs"]]
+        return Back(runs, claim, tuple(data["previous"]))
 
     def _read(self, commit: Commit) -> Claim | None:
         if commit.id not in self._claims:
@@ -169,10 +179,10 @@ class Steps:
             for line, (source, there) in self._moves.get(commit.id, {}).get(path, {}).items()
         }
         new = (row.previous for row in seen.rows.values() if row.commit == commit.id)
-        back = Back({**copied, **moved}, claim, next(new, ()))
+        back = Back(_folded({**copied, **moved}), claim, next(new, ()))
         if self.kept is not None and not (claim and claim.unjudged):
             fault = claim.fault if claim else ""
-            kept = _Kept(tuple(_folded(back.steps)), back.previous, fault)
+            kept = _Kept(tuple(back.runs), back.previous, fault)
             self.kept.put(_key(commit, path), kept)
         return back
 
@@ -192,24 +202,16 @@ def _key(commit: Commit, path: str) -> str:
     return f"{commit.id} {path}"
 
 
-def _folded(steps: Mapping[int, Step]) -> list[_Run]:
+def _folded(steps: Mapping[int, Step]) -> list[Run]:
     """Put lines that follow each other on both sides together."""
-    runs: list[_Run] = []
+    runs: list[Run] = []
     for line, step in sorted(steps.items()):
         last = runs[-1] if runs else None
         if last is not None and (
             (last.line + last.count, last.at + last.count) == (line, step.line)
             and (last.kind, last.commit, last.path) == (step.kind, step.commit, step.path)
         ):
-            runs[-1] = _Run(last.line, last.count + 1, last.kind, last.commit, last.path, last.at)
+            runs[-1] = Run(last.line, last.count + 1, last.kind, last.commit, last.path, last.at)
         else:
-            runs.append(_Run(line, 1, step.kind, step.commit, step.path, step.line))
+            runs.append(Run(line, 1, step.kind, step.commit, step.path, step.line))
     return runs
-
-
-def _unfolded(runs: Sequence[_Run]) -> dict[int, Step]:
-    return {
-        run.line + n: Step(run.kind, run.commit, run.path, run.at + n)
-        for run in runs
-        for n in range(run.count)
-    }

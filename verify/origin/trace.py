@@ -129,7 +129,7 @@ class _Walk:
             waiting = {}
             for line, row in ends.items():
                 back = self._backs[row.commit, row.path]
-                step = back.steps.get(row.line)
+                step = back.step(row.line)
                 if step is None:
                     found[line] = self._origin(line, row, passed[line], back)
                     continue

@@ -1,4 +1,4 @@
-"""Whether a commit that claims a move is one: its plan, replayed on its parent, gives it exactly.
+"""Which commits claim a move, and whether one is: its plan, replayed on its parent, gives it.
 
 That is all that is asked. A verdict that `repot chain` or `repot series` has kept is taken; where
 there is none the plan is replayed, and nothing is certified.
@@ -6,13 +6,14 @@ there is none the plan is replayed, and nothing is certified.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from transforms.errors import Refusal
 from transforms.reading.load import parse_plan
 from transforms.reading.model import Plan
 from transforms.tree import GitTree
+from transforms.tree.git import GitError, Repository
 from verify.chain.cache import PROVED, VerdictCache, claim_key
 from verify.history.claims import entry_at, plan_fault
 from verify.history.commits import Commit, read_commits
@@ -34,14 +35,54 @@ class Claim:
     unjudged: bool = False
 
 
-def read_claim(commit: Commit) -> Claim | None:
-    """Read what a commit claims, and what is wrong with that by itself; None if it claims nothing.
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """All commits up to one that claim a move, and those of them that are met first from there."""
+
+    commits: Sequence[str]
+    first: Sequence[str]
+
+
+def find_claims(head: GitTree, ours: Repository) -> Claims:
+    """Find them by reading every message. Raises `Refusal` where a commit is missing."""
+    parents = history(head, ours)
+    found = [c.id for c in read_commits(head, list(parents)) if read_trailer(c.message).claims]
+    return Claims(tuple(found), tuple(stops(head.commit, parents, set(found))))
+
+
+def history(head: GitTree, ours: Repository) -> dict[str, list[str]]:
+    """Give the parents of each commit up to one, as far as the clone goes."""
+    try:
+        printed = ours.run("rev-list", "--parents", head.commit).decode("ascii")
+    except GitError:
+        raise head.repository.missing("A commit of the history") from None
+    rows = [row.split() for row in printed.splitlines()]
+    return {row[0]: row[1:] for row in rows}
+
+
+def stops(start: str, parents: Mapping[str, Sequence[str]], claims: Collection[str]) -> list[str]:
+    """Give the claims that are met first on any way back from a commit, itself left out."""
+    seen = {start}
+    found: list[str] = []
+    waiting = list(parents[start])
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in claims:
+            found.append(name)
+        else:
+            waiting += parents[name]
+    return sorted(found)
+
+
+def read_claim(commit: Commit) -> Claim:
+    """Read what a commit claims, and what is wrong with that by itself.
 
     Without a fault it is yet to be judged.
     """
     trailer = read_trailer(commit.message)
-    if not trailer.claims:
-        return None
     fault = trailer.fault or ""
     if not fault and len(commit.parents) != 1:
         what = "a merge" if commit.parents else "a first commit"

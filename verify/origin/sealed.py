@@ -57,6 +57,7 @@ def sealed(judged: Repository, mailmap: str = "") -> Iterator[Repository]:
         yield Repository(folder, None)
 
 
-def is_shallow(ours: Repository) -> bool:
-    """Tell whether a part of the history is left out of such a repository."""
-    return (ours.git_dir / _SHALLOW).is_file()
+def shallow_commits(ours: Repository) -> frozenset[str]:
+    """Give the commits of such a repository with which a shallow clone begins."""
+    file = ours.git_dir / _SHALLOW
+    return frozenset(file.read_text(encoding="ascii").split()) if file.is_file() else frozenset()

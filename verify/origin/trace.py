@@ -1,36 +1,38 @@
 """The walk back from a commit: for each line of a file, where it comes from.
 
-A line is followed within its file to the commit in which it is new, then by the step that this
-commit has for it, and so on until there is none. All lines that are in one file of one commit at
-the same time are blamed at once.
+A line goes from claim to claim, a step each, until it ends. All lines that are in one file of one
+commit at the same time take their step at once.
 """
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from transforms.tree.git import GitError, Repository
+from transforms.tree import GitTree
 from verify.chain.cache import VerdictCache
 from verify.history.commits import Commit, read_commits
 from verify.origin.asked import Asked
-from verify.origin.blame import Blamed, Row, plain_blame
 from verify.origin.claims import Claim
-from verify.origin.sealed import is_shallow, sealed
-from verify.origin.steps import MOVED, Back, Step, Steps, missing
+from verify.origin.details import details_of
+from verify.origin.kept import MOVED, STAYED, Back, Step
+from verify.origin.sealed import sealed, shallow_commits
+from verify.origin.steps import Steps
 
 Say = Callable[[int, int], None]  # told how many lines of how many are traced to their end
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A step that a line was followed by: from `commit` to `step`, by the plan of a proved move."""
+    """A step to another place: by a proved move, in a commit with a plan, or as git follows it.
 
-    commit: str
+    `commit` is the one that made the move, empty for a step of git's between two claims.
+    """
+
     step: Step
+    commit: str = ""
     plan: str = ""
 
 
@@ -90,102 +92,122 @@ def trace(
         return []
     head = asked[0].head
     with sealed(head.repository, asked[0].mailmap) as ours:
-        walk = _Walk(asked, ours, Steps(head, ours, verdicts, installing), say)
+        shallow = shallow_commits(ours)
+        walk = _Walk(asked, Steps(head, ours, verdicts, installing), shallow, say)
         lines = walk.lines()
-        shallow = is_shallow(ours)
-    return [Traced(one, lines[n], walk.details, shallow) for n, one in enumerate(asked)]
+        details = details_of(ours, {line.commit for each in lines for line in each})
+    return [Traced(one, lines[n], details, bool(shallow)) for n, one in enumerate(asked)]
 
 
 _At = tuple[str, str]  # a commit, and a path in it
-
-
 _Line = tuple[int, int]  # which of the files that were asked about, and a line of it
 
 
 class _Walk:
     def __init__(
-        self, asked: Sequence[Asked], ours: Repository, steps: Steps, say: Say | None
+        self,
+        asked: Sequence[Asked],
+        steps: Steps,
+        shallow: Collection[str],
+        say: Say | None,
     ) -> None:
-        self.asked, self.ours, self.steps, self.say = asked, ours, steps, say
-        self.head = asked[0].head
-        self.details: dict[str, tuple[bytes, ...]] = {}
-        self._blamed: dict[_At, dict[int, Row]] = defaultdict(dict)
+        self.asked, self.steps, self.shallow, self.say = asked, steps, shallow, say
+        self.head: GitTree = asked[0].head
         self._backs: dict[_At, Back] = {}
-        self._ends: set[str] = set()
+        self._commits: dict[str, Commit] = {}
 
     def lines(self) -> list[tuple[Origin, ...]]:
         """Give the origins of the lines of each file that was asked about."""
-        waiting: dict[_Line, tuple[str, str, int]] = {
-            (index, number): (self.head.commit, one.path, number)
+        waiting = {
+            (index, number): Step(STAYED, self.head.commit, one.path, number)
             for index, one in enumerate(self.asked)
             for number in range(one.first, one.last + 1)
         }
-        passed: dict[_Line, list[Passed]] = {line: [] for line in waiting}
-        found: dict[_Line, Origin] = {}
+        passed: dict[_Line, tuple[Passed, ...]] = dict.fromkeys(waiting, ())
+        ends: dict[_Line, tuple[Step, Back]] = {}
         while waiting:
-            self._blame(waiting.values())
-            ends = {line: self._blamed[at[:2]][at[2]] for line, at in waiting.items()}
-            self._step({(row.commit, row.path) for row in ends.values()})
-            waiting = {}
-            for line, row in ends.items():
-                back = self._backs[row.commit, row.path]
-                step = back.step(row.line)
-                if step is None:
-                    found[line] = self._origin(line, row, passed[line], back)
-                    continue
-                plan = back.claim.plan if back.claim and step.kind == MOVED else ""
-                passed[line].append(Passed(row.commit, step, plan))
-                waiting[line] = (step.commit, step.path, step.line)
+            self._go_back({(step.commit, step.path) for step in waiting.values()})
+            further = {}
+            for line, here in waiting.items():
+                back = self._backs[here.commit, here.path]
+                step = back.step(here.line)
+                if step.kind != STAYED:
+                    passed[line] = (*passed[line], self._passing(here, step))
+                if step.ends:
+                    ends[line] = step, back
+                else:
+                    further[line] = step
+            self._read({step.commit for step in further.values()})
+            waiting = {line: step for line, step in further.items() if self._goes_on(step)}
+            ends |= {line: (further[line], Back(())) for line in further.keys() - waiting.keys()}
             if self.say is not None:
-                self.say(len(found), len(passed))
+                self.say(len(ends), len(passed))
         return [
-            tuple(found[index, number] for number in range(one.first, one.last + 1))
+            tuple(
+                self._origin((index, number), *ends[index, number], passed[index, number])
+                for number in range(one.first, one.last + 1)
+            )
             for index, one in enumerate(self.asked)
         ]
 
-    def _blame(self, places: Collection[tuple[str, str, int]]) -> None:
-        """Blame what is not blamed yet, each file of a commit once for all its lines."""
-        wanted: dict[_At, set[int]] = defaultdict(set)
-        for commit, path, line in places:
-            if line not in self._blamed[commit, path]:
-                wanted[commit, path].add(line)
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            for at, found in pool.map(self._plain, wanted.items()):
-                self._blamed[at].update(found.rows)
-                for commit, details in found.details.items():
-                    self.details.setdefault(commit, details)
-                self._ends |= found.ends
-
-    def _plain(self, wanted: tuple[_At, set[int]]) -> tuple[_At, Blamed]:
-        (commit, path), lines = wanted
-        try:
-            return (commit, path), plain_blame(self.ours, commit, path, lines)
-        except GitError as error:
-            raise missing(self.head, error) from None
-
-    def _step(self, places: Collection[_At]) -> None:
-        """Find the steps of files that have none yet. Where history ends there are none."""
+    def _go_back(self, places: Collection[_At]) -> None:
+        """Find the steps of files that have none yet, each file of a commit once for all."""
         unknown = sorted(set(places) - self._backs.keys())
-        self._backs.update({at: Back() for at in unknown if at[0] in self._ends})
-        names = sorted({commit for commit, path in unknown if commit not in self._ends})
-        commits = {commit.id: commit for commit in self._read(names)}
-        wanted = [(commits[name], path) for name, path in unknown if name in commits]
-        self._backs.update(self.steps.back(wanted))
+        self._read({commit for commit, _ in unknown if commit in self.steps.claiming})
+        for at in unknown:
+            known = self.steps.known(*at)
+            if known is not None:
+                self._backs[at] = known
+                if known.judged:
+                    self.steps.claim(self._commits[at[0]], known.fault)
+        unknown = [at for at in unknown if at not in self._backs]
+        between = [(*at, self.steps.stops(at[0])) for at in unknown if not self._claims(at)]
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            # Git alone works there. Nothing is parsed in a thread: where two threads parse at once,
+            # CPython loses count of depth (python/cpython#106905).
+            found = pool.map(lambda each: self.steps.between(*each), between)
+            for (commit, path, _), back in zip(between, found, strict=True):
+                self._backs[commit, path] = back
+                if commit != self.head.commit:
+                    self.steps.keep(commit, path, back)
+        for commit, path in filter(self._claims, unknown):
+            back = self.steps.passing(self._commits[commit], path)
+            self._backs[commit, path] = back
+            self.steps.keep(commit, path, back)
 
-    def _read(self, names: list[str]) -> Iterator[Commit]:
-        if names:
-            yield from read_commits(self.head, names)
+    def _claims(self, at: _At) -> bool:
+        return at[0] in self.steps.claiming
 
-    def _origin(self, line: _Line, row: Row, passed: Sequence[Passed], back: Back) -> Origin:
+    def _read(self, names: Collection[str]) -> None:
+        """Read commits, where not yet done."""
+        unknown = sorted(set(names) - self._commits.keys())
+        if unknown:
+            self._commits.update((c.id, c) for c in read_commits(self.head, unknown))
+
+    def _goes_on(self, step: Step) -> bool:
+        """Whether there is more to be found further back: not where history ends."""
+        commit = self._commits[step.commit]
+        claims = commit.id in self.steps.claiming
+        return claims or bool(commit.parents and commit.id not in self.shallow)
+
+    def _passing(self, here: Step, step: Step) -> Passed:
+        if here.commit not in self.steps.claiming:
+            return Passed(step)
+        plan = self.steps.claim(self._commits[here.commit]).plan if step.kind == MOVED else ""
+        return Passed(step, here.commit, plan)
+
+    def _origin(self, line: _Line, step: Step, back: Back, passed: tuple[Passed, ...]) -> Origin:
         index, number = line
+        commit = self._commits.get(step.commit)
+        ends = commit is not None and (not commit.parents or commit.id in self.shallow)
         return Origin(
             number,
             self.asked[index].rows[number - 1],
-            row.commit,
-            row.path,
-            row.line,
-            tuple(passed),
-            boundary=row.commit in self._ends,
-            claim=back.claim if back.claim is not None and back.claim.fault else None,
-            previous=row.previous or back.previous,
+            step.commit,
+            step.path,
+            step.line,
+            passed,
+            boundary=ends,
+            claim=self.steps.claim(commit) if commit is not None and back.fault else None,
+            previous=step.previous,
         )

@@ -11,8 +11,8 @@ from typing import Any
 
 from transforms.errors import Place
 from verify.origin.claims import Claim
+from verify.origin.kept import COPIED, MOVED
 from verify.origin.shown import date_of, field_of
-from verify.origin.steps import COPIED, MOVED
 from verify.origin.trace import Origin, Traced
 from verify.report.marks import Mark
 from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted
@@ -163,7 +163,7 @@ def _line_data(line: Origin) -> dict[str, Any]:
         "through": [
             {
                 "kind": passed.step.kind,
-                "commit": passed.commit,
+                "commit": passed.commit or None,
                 "plan": passed.plan or None,
                 "from": {
                     "commit": passed.step.commit,

@@ -182,9 +182,20 @@ class TestMoves:
         assert link.judgement.verdict == PROVED
         monkeypatch.setattr("verify.origin.claims._replayed", _never)
         assert traced(history, "shop/money.py", kept=True).through("moved") == 8
-        monkeypatch.setattr("verify.origin.claims.judged", _never)
-        monkeypatch.setattr("verify.origin.steps.copying_blame", _never)
+        monkeypatch.setattr("verify.origin.steps.judged", _never)
+        monkeypatch.setattr("verify.origin.steps.blame", _never)
         assert traced(history, "shop/money.py", kept=True).through("moved") == 8, "all of it kept"
+
+    def test_a_claim_that_changed_nothing_in_the_file_is_not_judged(
+        self, history: History, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first = history.commit({**PLANNED, "a.py": "a = 1\n"})
+        history.commit({**MOVED, "a.py": "a = 1\n"}, CLAIM)
+        last = history.commit({**MOVED, "a.py": "a = 1\nb = 2\n"})
+        monkeypatch.setattr("verify.origin.steps.judged", _never)
+        for kept in (True, True, False):
+            found = traced(history, "a.py", kept=kept)
+            assert [line.commit for line in found.lines] == [first, last]
 
     def test_a_line_alone_is_answered_as_in_the_whole_file(self, history: History) -> None:
         history.commit(FIRST)

@@ -24,10 +24,10 @@ Verdicts of chain and series are used; what is found is kept, so that asking aga
 
 \b
 Examples:
-  repot origin shop/money.py             every line, as git blame has it
-  repot origin shop/money.py:40-60       some of them
-  repot origin shop/money.py v1.0        as of a tag
-  repot origin shop/money.py:12 --json - one line, for a program
+  repot origin shop/money.py              every line, as git blame has it
+  repot origin shop/money.py:40-60        some of them
+  repot origin shop/money.py v1.0         as of a tag
+  repot origin shop/money.py:12 --json -  one line, for a program
 
 \b
 Exit codes:
@@ -42,9 +42,7 @@ def origin(
     context: typer.Context,
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE[:LINE]", help="The file, or lines of it: FILE:10 or FILE:10-20."
-        ),
+        typer.Argument(metavar="FILE", help="The file, or lines: FILE:10 or FILE:10-20."),
     ],
     rev: Annotated[
         str, typer.Argument(metavar="[REV]", help="The commit that has it.", show_default=True)

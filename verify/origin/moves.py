@@ -100,9 +100,8 @@ class _Pairing:
         by_any_name = {**{p.dotted: p for p in places.values()}, **places}
         by_any_name.update({place.path: place for place in places.values()})
         for spec in self.plan.destinations:
-            source = next(iter(places.values()))
-            if spec.source is not None:
-                source = by_any_name[str(spec.source)]
+            first = next(iter(places))
+            source = by_any_name[first if spec.source is None else str(spec.source)]
             target = self.names.locate_new(spec.module, self.plan.place(spec.line))
             with suppress(Refusal):
                 self._statements(source.path, target.path, (*spec.symbols, *spec.copy, *spec.carry))

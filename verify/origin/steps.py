@@ -22,6 +22,7 @@ from verify.origin.blame import Row, blame
 from verify.origin.claims import Claim, Claims, find_claims, history, judged, plan_of, read_claim
 from verify.origin.claims import stops as stops_from
 from verify.origin.kept import COPIED, MOVED, STAYED, Back, Step, folded, unfolded
+from verify.origin.sealed import shallow_commits
 
 _FOLDER = "origins"  # in the user's cache, beside that of the verdicts
 
@@ -41,15 +42,19 @@ class Steps:
     ) -> None:
         self.head, self.ours, self.verdicts, self.say = head, ours, verdicts, say
         self.kept = VerdictCache(_FOLDER) if verdicts is not None else None
+        self._found = False
+        shallow = shallow_commits(ours)
+        self._begins = ",".join(sorted(shallow))  # another clone may have more of the history
         claims = self._find_claims()
         self.first = claims.first
-        self.claiming = frozenset(claims.commits)
+        # A commit with which a shallow clone begins cannot be judged: what it changed is not here.
+        self.claiming = frozenset(claims.commits) - shallow
         self._parents: dict[str, list[str]] | None = None
         self._claims: dict[str, Claim] = {}
         self._moves: dict[str, Mapping[str, Mapping[int, tuple[str, int]]]] = {}
 
     def _find_claims(self) -> Claims:
-        key = f"claims up to {self.head.commit}, from {self._begins()}"
+        key = self._key("claims up to", self.head.commit)
         data = self.kept.get(key) if self.kept is not None else None
         if data is not None:
             return Claims(data["commits"], data["first"])
@@ -57,11 +62,6 @@ class Steps:
         if self.kept is not None:
             self.kept.put(key, found)
         return found
-
-    def _begins(self) -> str:
-        """Name where history begins in a shallow clone: another one may have more of it."""
-        shallow = self.ours.git_dir / "shallow"
-        return shallow.read_bytes().hex() if shallow.is_file() else "its beginning"
 
     def stops(self, commit: str) -> tuple[str, ...]:
         """Give the claims at which the way back from a commit stops."""
@@ -73,7 +73,7 @@ class Steps:
 
     def known(self, commit: str, path: str) -> Back | None:
         """Give the steps of a file that are kept."""
-        data = self.kept.get(_key(commit, path)) if self.kept is not None else None
+        data = self.kept.get(self._key(commit, path)) if self.kept is not None else None
         return unfolded(data) if data is not None else None
 
     def between(self, commit: str, path: str, stops: tuple[str, ...]) -> Back:
@@ -100,7 +100,16 @@ class Steps:
         """Keep what can never change; a claim that could not be judged may be another day."""
         claim = self._claims.get(commit)
         if self.kept is not None and not (claim and claim.unjudged):
-            self.kept.put(_key(commit, path), back)
+            self.kept.put(self._key(commit, path), back)
+            self._found = True
+
+    def _key(self, *parts: str) -> str:
+        return " ".join([*parts, self._begins])
+
+    def prune(self) -> None:
+        """Remove what was used longest ago, where anything was added and there is too much."""
+        if self.kept is not None and self._found:
+            self.kept.prune()
 
     def claim(self, commit: Commit, fault: str | None = None) -> Claim:
         """Give what a commit claims, judged; `fault` is the verdict where that is known."""
@@ -167,7 +176,3 @@ def _missing(head: GitTree, error: GitError) -> Refusal:
         next_step=refusal.next_step,
         place=refusal.place,
     )
-
-
-def _key(commit: str, path: str) -> str:
-    return f"{commit} {path}"

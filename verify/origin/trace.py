@@ -95,6 +95,7 @@ def trace(
         shallow = shallow_commits(ours)
         walk = _Walk(asked, Steps(head, ours, verdicts, installing), shallow, say)
         lines = walk.lines()
+        walk.steps.prune()
         details = details_of(ours, {line.commit for each in lines for line in each})
     return [Traced(one, lines[n], details, bool(shallow)) for n, one in enumerate(asked)]
 

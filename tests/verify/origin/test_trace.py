@@ -147,6 +147,45 @@ class TestMoves:
         assert {line.commit for line in found.lines} == {move}
         assert fault in found.claims[0].fault
 
+    def test_a_merge_that_claims_a_move_is_followed_no_further(self, history: History) -> None:
+        history.commit(PLANNED)
+        history.git("checkout", "--quiet", "-b", "side")
+        history.commit({**PLANNED, "a.py": "a = 1\n"})
+        history.git("checkout", "--quiet", "-")
+        history.git("merge", "--quiet", "--no-ff", "--no-commit", "side")
+        merge = history.commit({**MOVED, "a.py": "a = 1\n"}, CLAIM)
+        found = traced(history, "shop/money.py")
+        assert {line.commit for line in found.lines} == {merge}
+        assert found.claims[0].fault == "a merge claims to be a mechanical move"
+        assert traced(history, "a.py").claims == ()
+
+    def test_a_first_commit_that_claims_a_move_is_where_history_ends(
+        self, history: History
+    ) -> None:
+        first = history.commit(MOVED, CLAIM)
+        (line,) = traced(history, "shop/money.py:1").lines
+        assert (line.commit, line.boundary) == (first, True)
+        assert line.claim is not None
+        assert line.claim.fault == "a first commit claims to be a mechanical move"
+
+    def test_a_claim_with_which_a_shallow_clone_begins_is_no_claim(
+        self, history: History, tmp_path: Path
+    ) -> None:
+        history.commit(PLANNED)
+        move = history.commit(MOVED, CLAIM)
+        history.commit({**MOVED, "a.py": "a = 1\n"})
+        whole = {line.commit for line in traced(history, "shop/money.py", kept=True).lines}
+        assert move not in whole
+        shallow = History.__new__(History)
+        for depth in (1, 2):
+            shallow.folder = tmp_path / f"shallow{depth}"
+            url = history.folder.as_uri()
+            history.git("clone", "--quiet", f"--depth={depth}", url, str(shallow.folder))
+            found = traced(shallow, "shop/money.py", kept=True)
+            assert all(line.boundary and line.claim is None for line in found.lines)
+        assert {line.commit for line in found.lines} == {move}
+        assert traced(shallow, "shop/money.py", move).lines == found.lines
+
     def test_what_stays_is_followed_past_any_claim(self, history: History) -> None:
         first = history.commit(FIRST)
         history.commit({**PLANNED, "till.py": "print()\n"})

@@ -99,8 +99,8 @@ def _run(
         else:
             rows = printing.table(traced, traced.asked.head.repository)
             console.print_rows([(head + b" ", text + b"\n") for head, text in rows], sys.stdout)
-    report = originated(traced)
     if shown.verbose or says_more(traced):
-        return report
-    shown.write(report)
+        return originated(traced)
+    if shown.files:
+        shown.write(originated(traced))
     return None

@@ -19,7 +19,7 @@ help:
 	@echo "make transform   replay the split of pool_host, then split a real module of SGLang"
 	@echo "make test        run the tests (ARGS='-k word' chooses some)"
 	@echo "make lint        Ruff, its formatter, and mypy"
-	@echo "make bench       measure the mover beside rope, the judge beside git blame, the pools beside lists, free room"
+	@echo "make bench       measure the mover beside rope, the judge and blame beside git blame, the pools beside lists, free room"
 	@echo "make docs        build the documentation as a site, in build/site"
 	@echo "make clean       remove the environment, caches and build/"
 
@@ -37,6 +37,7 @@ lint: $(VENV)/dev.stamp
 bench: $(VENV)/dev.stamp
 	@$(PY) -m benchmarks.transforms $(ARGS)
 	@$(PY) -m benchmarks.verify
+	@$(PY) -m benchmarks.verify.origin
 	@$(PY) -m benchmarks.pool_host
 	@$(PY) -m benchmarks.hicache
 

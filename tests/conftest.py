@@ -53,6 +53,7 @@ THOROUGH = tuple(
         "verify/ancestry/test_measure.py",
         "verify/proofs/test_certified_moves.py",
         "verify/inference/test_inferred_moves.py",
+        "verify/origin/test_properties.py",
         "verify/ancestry/test_origins.py",
         "verify/review/test_review.py",
     )

@@ -20,7 +20,8 @@ FLOORS = {
     ),
     "verify": (
         "kernel", "certificate", "report", "history", "ancestry", "proofs", "inference", "review",
-        "chain", "carry", "reports", "bundle", "release", "ci", "commands", "cli", "__main__",
+        "chain", "origin", "carry", "reports", "bundle", "release", "ci", "commands", "cli",
+        "__main__",
     ),
 }  # fmt: skip
 # Arrows of the package itself: what its own `__init__` holds belongs to everybody.

@@ -21,6 +21,7 @@ from verify.commands import (
     certify,
     chain,
     infer,
+    origin,
     plan,
     review,
     series,
@@ -48,6 +49,7 @@ Examples:
   repot infer main..HEAD -o split.toml
                                       the plan behind a change that came without one
   repot carry feature --over main~3   an open branch, over a split that main has made meanwhile
+  repot origin shop/money.py          git blame that follows code through such moves
   repot bundle split.toml --base main --target HEAD -o check_split.py
                                       one file that proves it to anybody
   repot apply --help                  everything about one command
@@ -90,6 +92,9 @@ app.command(
 app.command(
     "carry", help=carry.HELP, short_help="Carry an open branch over a split that main has made."
 )(carry.carry)
+app.command(
+    "origin", help=origin.HELP, short_help="Show where each line of FILE comes from, through moves."
+)(origin.origin)
 app.command("series", help=series.HELP)(series.series)
 app.command("blame", help=blame.HELP)(blame.blame)
 

@@ -539,7 +539,8 @@ class TestJson:
         assert json.loads((repo.parent / "report.json").read_text())["exit_code"] == 0
 
     @pytest.mark.parametrize(
-        "command", ["apply", "blame", "bundle", "certify", "chain", "infer", "series", "verify"]
+        "command",
+        ["apply", "blame", "bundle", "certify", "chain", "infer", "origin", "series", "verify"],
     )
     def test_every_command_has_every_form(self, run: Run, command: str) -> None:
         _, out, _ = run(command, "--help")

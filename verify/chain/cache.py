@@ -18,15 +18,28 @@ import verify
 from transforms.errors import Refusal
 from transforms.formatters.store import Results, cache_folder
 
+PROVED = "proved"  # the verdict on a claimed move that its plan reproduces
 _ENGINE = ("transforms", "verify")
 
 
-class VerdictCache:
-    """Judgements by key. Without a folder that is the user's alone, it keeps nothing."""
+def claim_key(parent_tree: str, tree: str, plan: str, named: str) -> str:
+    """Give what the judgement of a commit is kept under.
 
-    def __init__(self) -> None:
+    The trees are its parent's and its own; `plan` is mode and id of the plan that its trailer
+    names, as the parent has it, and `named` the path.
+    """
+    return f"{parent_tree} {tree} {plan} {named}"
+
+
+class VerdictCache:
+    """Judgements by key. Without a folder that is the user's alone, it keeps nothing.
+
+    `name` is the folder's: judgements of another sort have their own, and push none of these out.
+    """
+
+    def __init__(self, name: str = "verdicts") -> None:
         try:
-            self._results: Results | None = Results(cache_folder("verdicts"))
+            self._results: Results | None = Results(cache_folder(name))
         except Refusal:
             self._results = None
 

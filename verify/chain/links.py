@@ -6,7 +6,6 @@ parent: so proofs survive a rebase, and a commit cannot choose what it is judged
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -15,14 +14,14 @@ from functools import partial
 from pathlib import Path
 
 from transforms.errors import Refusal
-from transforms.paths import to_bytes
 from transforms.reading.load import parse_plan
 from transforms.reading.model import Plan
 from transforms.result.outcome import Outcome
 from transforms.tree import GitTree
-from verify.chain.cache import VerdictCache
+from verify.chain import cache as kept
+from verify.chain.cache import VerdictCache, claim_key
 from verify.chain.looking import ADDED, REMOVED, Spot, look, places_to_read
-from verify.history.claims import plan_fault
+from verify.history.claims import entry_at, plan_fault
 from verify.history.commits import Commit, commits_between, read_commits
 from verify.history.merges import is_plain
 from verify.history.ranges import differing
@@ -43,7 +42,7 @@ from verify.proofs.replay import Hunk
 
 Say = Callable[[int, int], None]  # told how many of how many commits are judged
 
-PROVED = "proved"  # a claimed move that its plan reproduces
+PROVED = kept.PROVED  # a claimed move that its plan reproduces
 NOT_PROVED = "not proved"  # a claimed move that differs, or that could not be judged
 FAULTY = "faulty trailer"
 PURE = "certified"  # no claim, and a pure move all the same
@@ -173,9 +172,9 @@ def judge_commits(
         if at_once is not None:
             known[commit.id] = _with_first(at_once, commit, head)
             continue
-        plan = _entry(head, commit.parents[0], trailer.path) if trailer.path else ""
+        plan = entry_at(head, commit.parents[0], trailer.path) if trailer.path else ""
         named = trailer.path or ("declared: none" if declare and trailer.none else "")
-        keys[commit.id] = f"{trees[commit.parents[0]]} {commit.tree} {plan} {named}"
+        keys[commit.id] = claim_key(trees[commit.parents[0]], commit.tree, plan, named)
         found = _kept(cache, keys[commit.id])
         if found is None:
             waiting.append(commit)
@@ -376,10 +375,3 @@ def _with_certificate(judgement: Judgement, certificate: Certificate) -> Judgeme
         added_lines=certificate.added_lines,
         removed_lines=certificate.removed_lines,
     )
-
-
-def _entry(head: GitTree, commit: str, path: str) -> str:
-    """What a commit has at a path: mode and id, as a key; empty where it has nothing."""
-    name = os.fsdecode(to_bytes(path))  # as bytes under any locale
-    printed = head.repository.run("ls-tree", "-z", "--full-tree", commit, "--", name)
-    return printed.partition(b"\t")[0].decode("ascii", "replace")

@@ -8,6 +8,7 @@ certify  `repot certify`
 chain    `repot chain`
 infer    `repot infer`
 options  options that all subcommands take
+origin   `repot origin`
 plan     `repot plan`
 review   `repot review`
 series   `repot series`

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from transforms.paths import to_bytes
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import GitTree
 
@@ -17,3 +20,10 @@ def plan_fault(parent: GitTree, tree: GitTree, path: str) -> str | None:
     if parent.ids()[path] != tree.ids().get(path):
         return f"it changes the plan that it names, `{path}`"
     return None
+
+
+def entry_at(head: GitTree, commit: str, path: str) -> str:
+    """What a commit has at a path: mode and id, as a key; empty where it has nothing."""
+    name = os.fsdecode(to_bytes(path))  # as bytes under any locale
+    printed = head.repository.run("ls-tree", "-z", "--full-tree", commit, "--", name)
+    return printed.partition(b"\t")[0].decode("ascii", "replace")

@@ -181,6 +181,29 @@ def print_diff(diff: bytes, stream: TextIO) -> None:
     print_lines((_diff_line(line) for line in text.split("\n")[:-1]), stream)
 
 
+def print_rows(rows: Iterable[tuple[bytes, bytes]], stream: TextIO) -> None:
+    """Print lines that a file has: as they are into a pipe or file, escaped on a terminal.
+
+    Each is what stands before the line, and the line with its end. A terminal is not shown the
+    carriage return before an end.
+    """
+    if not stream.isatty():
+        with _quiet_if_closed(stream):
+            stream.flush()
+            stream.buffer.write(b"".join(head + text for head, text in rows))
+            stream.buffer.flush()
+        return
+    print_lines(map(_file_line, rows), stream)
+
+
+def _file_line(row: tuple[bytes, bytes]) -> tuple[Piece, ...]:
+    head, text = (part.decode("utf-8", "surrogateescape") for part in row)
+    return (
+        (visible_lines(head), Style.QUIET),
+        (visible_lines(text.removesuffix("\n").removesuffix("\r")), Style.PLAIN),
+    )
+
+
 def _diff_line(line: str) -> tuple[Piece, ...]:
     style = Style.PLAIN
     if line.startswith("@@"):

@@ -9,6 +9,7 @@ certify   the report of `repot certify`
 chain     the report of `repot chain`
 decide    the one decision of a review, in words
 infer     the report of `repot infer`
+origin    the report of `repot origin`
 plan      the report of `repot plan`
 ranged    how a typed range was read, and what was left out
 reading   what is left to read of a change, and why

@@ -58,6 +58,7 @@ def test_by_a_command_that_is_run_inside_the_repository(world: World, jobs: str)
         "verify": [str(world.plan), *plan],
         "certify": [f"{base}..{target}"],
         "blame": [f"{base}..{target}"],
+        "origin": ["shop/money.py"],
         "chain": [f"{base}..{head}", "--jobs", jobs],
     }
     if jobs == "2":  # the others start no process of Python's

@@ -58,7 +58,7 @@ def _said(lack: Lack, room: int) -> _Said | None:
     path, have, want = lack.path, lack.have, lack.want
     name = ModuleName(path, is_path=True)
     gone = (AuthoredDeletion(name, 0),) if lack.had is not None and have is not None else ()
-    if not _may_be_authored(path):
+    if not may_be_authored(path):
         return None
     if want is None:
         return _Said(deletions=gone) if gone else None
@@ -107,7 +107,7 @@ def named_paths(part: object) -> Iterator[str]:
             yield from named_paths(getattr(part, item.name))
 
 
-def _may_be_authored(path: str) -> bool:
+def may_be_authored(path: str) -> bool:
     """Whether a plan may write there: not where machines run what they find."""
     try:
         refuse_automatic(safe_path(path), Place(path))

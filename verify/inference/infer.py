@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from verify.inference.trials import Trial, Trials
 from verify.proofs.replay import Replay, compared, replay
 
 _PLAN = "inferred plan"
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 _MOST_UNFIT = 8  # files whose literal text no plan may have, each found by one replay
 
 
@@ -60,11 +62,7 @@ def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
     trials = Trials(base, target, evidence.old)
     best = _best(base, target, title, evidence, whole, trials)
     if best is None:
-        raise Refusal(
-            "nothing-moved",
-            "No top-level name left one Python file for another in this range.",
-            next_step="Look at it with `repot certify`, or choose another range.",
-        )
+        raise _nothing(evidence)
     if best.outcome is not None:
         best = trials.attempt(best.plan, cycles=True)
     if best.outcome is None:
@@ -73,6 +71,22 @@ def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
     notes = evidence.notes if plan.sources else ()  # a module that moved whole leaves no doubt
     how_much = share(evidence, best.given)
     return Inferred(plan, text, done, how_much, notes, left, trials.without)
+
+
+def _nothing(evidence: Evidence) -> Refusal:
+    cause = "No top-level name left one Python file for another in this range."
+    step = "Look at it with `repot certify`, or choose another range."
+    if evidence.unread:
+        count = len(evidence.unread)
+        files = f"{count} changed Python files do" if count > 1 else "A changed Python file does"
+        cause = f"{cause[:-1]}, as far as it can be read: {files} not parse on Python {_PYTHON}."
+        step = "Run Repot on a Python that reads them; what none reads has no plan."
+    return Refusal(
+        "nothing-moved",
+        cause,
+        next_step=step,
+        place=evidence.unread[0] if evidence.unread else None,
+    )
 
 
 def _best(

@@ -317,6 +317,21 @@ def test_a_change_that_moves_nothing_has_no_plan(
     assert "No top-level name left one Python file" in capsys.readouterr().err
 
 
+def test_what_no_python_here_reads_is_told_where_nothing_moved(
+    history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = "def rate():\n    print 1\n"
+    base = history.commit({**BEFORE, "a.py": old})
+    target = history.commit({**BEFORE, "b.py": old})
+    assert cli.run(["infer", f"{base}..{target}", "--repo", str(history.folder)]) == 2
+    shown = " ".join(capsys.readouterr().err.split())
+    assert (
+        "a.py:2:5: No top-level name left one Python file for another in this range, as far"
+        in shown
+    )
+    assert "2 changed Python files do not parse on Python 3." in shown
+
+
 def test_the_json_holds_the_plan(history: History, tmp_path: Path) -> None:
     base, target = history.commit(BEFORE), history.commit(AFTER)
     report = tmp_path / "report.json"

@@ -21,6 +21,7 @@ from transforms.imports.document import Document
 from transforms.imports.statement import Shrink
 from transforms.move.arrival import extend
 from transforms.move.authored import apply_edits, authored_blobs, path_of_new
+from transforms.move.copies import Copying
 from transforms.move.cut import Cut, docstring_first, rebase_relative
 from transforms.move.cycles import Cycles, check_cycles
 from transforms.move.definitions import Definitions
@@ -93,20 +94,23 @@ def _apply_deleting(plan: Plan, tree: Tree, formatters: Formatters, *, cycles: b
 
 
 def _moved(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> Outcome:
-    """Move symbols. Helpers that are the same anywhere are copied where that ends a cycle."""
+    """Move symbols. Helpers that are the same anywhere are copied where that helps."""
     try:
         return _Engine(plan, tree, formatters, accepts).run()
-    except Cycles as cycles:
-        if not (plan.newer and cycles.helpers):
+    except (Cycles, Copying) as first:
+        if not (plan.newer and first.helpers):
             raise
         copied = tuple(
-            replace(d, copy=(*d.copy, *cycles.helpers.get(d.line, ()))) for d in plan.destinations
+            replace(d, copy=tuple(dict.fromkeys((*d.copy, *first.helpers.get(d.line, ())))))
+            for d in plan.destinations
         )
+        if copied == plan.destinations:
+            raise
         try:
             return _moved(replace(plan, destinations=copied), tree, formatters, accepts)
         except Refusal as refusal:
-            if refusal.kind in ("copy", "cycle"):
-                raise cycles from None
+            if refusal.kind in ("copy", first.kind):
+                raise first from None
             raise
 
 

@@ -22,7 +22,7 @@ _PLATFORMS = (
     r"|(?:(?:many|musl)linux[\d_]+(?:x86_64|aarch64)\.?)+"
 )
 _WHEEL = re.compile(rf"[A-Za-z0-9_.]+-([\w.]+?)-((?:{_PYTHONS})-(?:{_PLATFORMS}))\.whl")
-_RELEASE = re.compile(r"\d+(\.\d+)+(\.post\d+)?")
+_RELEASE = re.compile(r"\d+(\.\d+)+((a|b|rc)\d+)?(\.post\d+)?")
 
 
 def main() -> int:

@@ -22,6 +22,9 @@ else:
     import tomli as tomllib
 
 TABLE = Path(__file__).with_name("versions.toml")
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(?:\.?(a|b|rc|post)(\d*))?")
+_PHASES = ("a", "b", "rc", "", "post")
+_LONGEST = 5  # numbers of a release that are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,13 @@ class Pin:
 
 
 def order(version: str) -> tuple[int, ...]:
-    """Give the key that sorts releases; post-releases follow their release."""
-    return tuple(int(part) for part in re.findall(r"\d+", version))
+    """Give the key that sorts releases: pre-releases come before theirs, post-releases after."""
+    found = _VERSION.match(version)
+    if found is None:
+        return ()
+    numbers = [int(part) for part in found[1].split(".")]
+    phase = _PHASES.index(found[2] or "")
+    return (*numbers, *([0] * (_LONGEST - len(numbers))), phase, int(found[3] or 0))
 
 
 def require_known(hook: Hook) -> None:

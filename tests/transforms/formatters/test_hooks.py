@@ -162,11 +162,11 @@ REFUSED = {
         5,
         "The nearest is 22.1.0",
     ),
-    "a pre-release": (
-        repo("https://github.com/PyCQA/isort", "9.0.0b5", "id: isort"),
+    "a pre-release that has no wheel": (
+        repo("https://github.com/PyCQA/isort", "9.0.0b9", "id: isort"),
         "formatter-version",
         5,
-        "isort 9.0.0b5 is not in",
+        "isort 9.0.0b9 is not in",
     ),
     "a branch": (
         repo("https://github.com/psf/black", "stable", "id: black"),

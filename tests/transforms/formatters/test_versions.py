@@ -30,7 +30,8 @@ def test_every_program_has_its_versions() -> None:
 
 @pytest.mark.parametrize(
     ("project", "version"),
-    [("isort", "5.10.1"), ("isort", "7.0.0"), ("black", "22.1.0"), ("black", "26.1.0"),
+    [("isort", "5.0.0"), ("isort", "5.10.1"), ("isort", "7.0.0"), ("isort", "9.0.0b1"),
+     ("black", "22.1.0"), ("black", "24.1a1"), ("black", "26.1.0"),
      ("ruff", "0.1.15"), ("ruff", "0.15.1"), ("usort", "1.0.8.post1")],
 )  # fmt: skip
 def test_the_table_has(project: str, version: str) -> None:
@@ -42,7 +43,7 @@ def test_what_is_installed_has_a_hash_for_every_wheel() -> None:
         found = {pin.project: pin for pin in pins(project, version)}
         assert next(iter(needs(project, version).items())) == (project, version)
         for name, pin in found.items():
-            assert re.fullmatch(r"[0-9.]+(post\d+)?", pin.version)
+            assert re.fullmatch(r"[0-9.]+((a|b|rc)\d+)?(post\d+)?", pin.version)
             wheels = WHOLE["wheels"][name][pin.version]
             assert sorted(pin.hashes) == sorted(wheels.values())
             assert all(re.fullmatch("[0-9a-f]{64}", value) for value in pin.hashes)
@@ -50,6 +51,8 @@ def test_what_is_installed_has_a_hash_for_every_wheel() -> None:
 
 def test_what_a_version_needs_is_what_the_table_says_from_that_version_on() -> None:
     assert needs("isort", "7.0.0") == {"isort": "7.0.0"}
+    assert "toml" in needs("isort", "5.0.0")
+    assert "mypy-extensions" not in needs("isort", "9.0.0b1")
     assert "mypy-extensions" in needs("isort", "9.0.2")
     assert needs("black", "22.1.0")["click"] != needs("black", "22.3.0")["click"]
     assert "pytokens" not in needs("black", "25.1.0")
@@ -62,6 +65,7 @@ def test_releases_are_in_order() -> None:
     assert order("1.0.8") < order("1.0.8.post1") < order("1.1.0")
     assert order("9.2.0") < order("22.1.0")
     assert order("0.0.292") < order("0.1.0")
+    assert order("24.1a1") < order("24.1rc2") < order("24.1") == order("24.1.0") < order("24.2")
 
 
 def test_the_table_names_no_host() -> None:

@@ -50,6 +50,17 @@ RANGE is one of:
   nothing        what is not committed yet, as git would store it, against HEAD"""
 
 
+FormattersTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--formatters-table",
+        metavar="FILE",
+        help="A table of formatters' versions beside Repot's own, for newer ones.",
+        show_default=False,
+    ),
+]
+
+
 class UsageError(typer.TyperException):
     """Options that do not go together; the command's help is named to the user."""
 

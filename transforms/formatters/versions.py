@@ -71,14 +71,11 @@ def require_known(hook: Hook) -> None:
 
 
 @contextmanager
-def beside(table: Path | None) -> Iterator[None]:
+def beside(table: Path) -> Iterator[None]:
     """Know the versions of another table, too, which `refresh` has made: ours comes first.
 
     A user names it; no tree that is judged can. Raises `Refusal` for a file that is no such table.
     """
-    if table is None:
-        yield
-        return
     _check(table)
     _others.append(table)
     try:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from verify.commands.options import FormattersTable, Repo, UsageError, conclude, reporting
+from verify.commands.options import (
+    FormattersTable,
+    Repo,
+    UsageError,
+    conclude,
+    reporting,
+    with_table,
+)
 from verify.report import console
 from verify.report.console import Output
 from verify.report.escape import visible
@@ -140,7 +147,6 @@ def _run(request: Request, shown: Output, telling: Working) -> Report | None:
     """Apply the plan; print the diff if that was asked for, else give the report."""
     # Loaded here: LibCST and the formatters' tables take longer than `repot apply --help` may.
     from transforms import engine, formatters
-    from transforms.formatters.versions import beside
     from transforms.reading.load import load_plan
     from transforms.tree import open_tree
     from verify.reports.apply import Applied, applied
@@ -151,7 +157,7 @@ def _run(request: Request, shown: Output, telling: Working) -> Report | None:
     plan = load_plan(request.plan)
     telling.step("applying", 1, 3)
     tree = open_tree(request.repo, request.at)
-    with beside(request.table):
+    with with_table(request.table):
         if (request.formatters or plan.formatters) == Formatters.NONE.value:
             chosen = formatters.no_formatters()
         else:

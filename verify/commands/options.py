@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import wraps
 from itertools import combinations
@@ -59,6 +60,15 @@ FormattersTable = Annotated[
         show_default=False,
     ),
 ]
+
+
+def with_table(table: Path | None) -> AbstractContextManager[None]:
+    """Give the context in which the versions of a table that the user named are known, too."""
+    if table is None:
+        return nullcontext()
+    from transforms.formatters.versions import beside
+
+    return beside(table)
 
 
 class UsageError(typer.TyperException):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from verify.commands.options import FormattersTable, Repo, conclude, reporting
+from verify.commands.options import FormattersTable, Repo, conclude, reporting, with_table
 from verify.report.console import Output
 from verify.report.progress import Working
 from verify.report.report import Report
@@ -50,7 +50,6 @@ def verify(
 def _run(
     path: Path, repo: Path, base: str, target: str, telling: Working, table: Path | None
 ) -> Report:
-    from transforms.formatters.versions import beside
     from transforms.reading.load import load_plan
     from verify.history.revisions import literal_commits
     from verify.proofs.prove import formatters_of
@@ -61,6 +60,6 @@ def _run(
     telling.step("reading the commits", 1, 2)
     before, after = literal_commits(repo, base, target)
     telling.step("replaying", 2, 2)
-    with beside(table):
+    with with_table(table):
         done = replay(plan, before, after, formatters_of(plan.formatters, before))
     return replayed(str(path), plan.title, done)

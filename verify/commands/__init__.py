@@ -9,6 +9,7 @@ chain    `repot chain`
 infer    `repot infer`
 options  options that all subcommands take
 plan     `repot plan`
+pythons  another Python on this machine, where syntax is newer than this one
 review   `repot review`
 series   `repot series`
 verify   `repot verify`

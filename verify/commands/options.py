@@ -15,6 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from transforms.errors import Refusal
+from verify.commands.pythons import command_line, with_python
 from verify.report.console import INTERRUPTED, STDOUT, Output, print_text
 from verify.report.forms import render
 from verify.report.progress import Working, working
@@ -179,7 +180,7 @@ def conclude(command: str, output: Output, work: Callable[[Working], Report | No
             report = work(telling)
         report = _timed(report, telling)
     except Refusal as refusal:
-        report = refused(command, refusal)
+        report = refused(command, with_python(refusal, command_line(command)))
     except (typer.TyperException, typer.Exit):
         raise
     except KeyboardInterrupt as interrupt:

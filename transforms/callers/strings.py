@@ -250,10 +250,12 @@ class Strings:
         text = self.module.text
         if ">>>" not in text and ":`" not in text:
             return
-        standing = [self.module.span(node) for node in standing_strings(self.module.tree)]
         written = Written(self.caller.around)
         found = [(c.start, c.end, c.new) for c in written.imports(text, "", doctests=True)]
         found += self._partial.find(text)
+        standing = [
+            self.module.span(node) for node in (standing_strings(self.module.tree) if found else ())
+        ]
         for start, end, new in sorted(found):
             line = self.module.line_of(start)
             inside = _within(start, standing) or self._is_comment(start)
@@ -336,9 +338,10 @@ class Strings:
 
     def _by_dots(self, source: SourceState) -> None:
         """`".source:NAME"`: a string that names what moved by dots, in a file of any package."""
-        spec = re.compile(rf"\.+(?:\w+\.)*{re.escape(source.located.last)}[.:]([^\W\d]\w*)\Z")
-        if f".{source.located.last}" not in self.module.text:
+        named = rf"\.+(?:\w+\.)*{re.escape(source.located.last)}[.:]([^\W\d]\w*)"
+        if not re.search(rf"['\"]{named}['\"]", self.module.text):
             return
+        spec = re.compile(rf"{named}\Z")
         for node in strings_of(self.module.tree):
             found = spec.match(str(node.value)) if isinstance(node, ast.Constant) else None
             if (

@@ -21,9 +21,11 @@ from transforms.imports.document import Document
 from transforms.imports.statement import Shrink
 from transforms.move.arrival import extend
 from transforms.move.authored import apply_edits, authored_blobs, path_of_new
+from transforms.move.copies import Copying
 from transforms.move.cut import Cut, docstring_first, rebase_relative
 from transforms.move.cycles import Cycles, check_cycles
 from transforms.move.definitions import Definitions
+from transforms.move.deleted import deleted
 from transforms.move.destination import compose
 from transforms.move.exports import export_names
 from transforms.move.intent import check_roots, check_targets
@@ -52,6 +54,8 @@ from transforms.result.outcome import (
 from transforms.tree import OverlayTree, Tree
 from transforms.tree.names import Names
 
+_MISSING = ("unknown-file", "unknown-module", "unknown-symbol")  # which a second run meets
+
 
 def apply(
     plan: Plan, tree: Tree, *, formatters: Formatters | None = None, cycles: bool = True
@@ -61,6 +65,8 @@ def apply(
     Without `cycles` nobody looks for import cycles, which can mean to parse all that is imported.
     """
     formatters = formatters or no_formatters()
+    if plan.deletions:
+        return _apply_deleting(plan, tree, formatters, cycles=cycles)
     plan = with_exports(with_leaving(plan, tree), tree)
     accepts = Accepts(plan, cycles=cycles)
     if plan.moves:
@@ -72,21 +78,39 @@ def apply(
     return replace(outcome, accepted=tuple(accepted))
 
 
+def _apply_deleting(plan: Plan, tree: Tree, formatters: Formatters, *, cycles: bool) -> Outcome:
+    """Apply a plan that deletes files; where they are gone, so may be what the rest would move."""
+    try:
+        gone = deleted(plan, tree)
+        return gone.finished(apply(gone.plan, gone.tree, formatters=formatters, cycles=cycles))
+    except Refusal as missing:
+        if missing.kind in _MISSING:
+            try:
+                apply(replace(plan, deletions=()), tree, formatters=formatters, cycles=cycles)
+            except Refusal as refusal:
+                if refusal.kind == "already-applied":
+                    raise refusal from None
+        raise
+
+
 def _moved(plan: Plan, tree: Tree, formatters: Formatters, accepts: Accepts) -> Outcome:
-    """Move symbols. Helpers that are the same anywhere are copied where that ends a cycle."""
+    """Move symbols. Helpers that are the same anywhere are copied where that helps."""
     try:
         return _Engine(plan, tree, formatters, accepts).run()
-    except Cycles as cycles:
-        if not (plan.newer and cycles.helpers):
+    except (Cycles, Copying) as first:
+        if not (plan.newer and first.helpers):
             raise
         copied = tuple(
-            replace(d, copy=(*d.copy, *cycles.helpers.get(d.line, ()))) for d in plan.destinations
+            replace(d, copy=tuple(dict.fromkeys((*d.copy, *first.helpers.get(d.line, ())))))
+            for d in plan.destinations
         )
+        if copied == plan.destinations:
+            raise
         try:
             return _moved(replace(plan, destinations=copied), tree, formatters, accepts)
         except Refusal as refusal:
-            if refusal.kind in ("copy", "cycle"):
-                raise cycles from None
+            if refusal.kind in ("copy", first.kind):
+                raise first from None
             raise
 
 

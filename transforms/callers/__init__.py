@@ -10,6 +10,7 @@ grammars      which other files name what, and what of it is rewritten
 handles       the imports behind it
 lookups       calls that name an attribute by a string
 patches       which module a patch must name
+prompts       imports and names of examples at a prompt
 readers       which names other files read through a module
 roles         references that documentation tools look up
 run           all callers of a move

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from transforms.callers.context import Caller
+from transforms.callers.context import Caller, kept_by
 from transforms.callers.free_names import check_free
 from transforms.callers.handles import Handle, bring, exchange, find_handles, lies_under
 from transforms.callers.lookups import (
@@ -28,6 +28,8 @@ from transforms.move.state import SourceState
 from transforms.result.outcome import Edit
 from transforms.scopes.types import Reference, Scope
 from transforms.source.literals import annotation_spans
+
+_ALL_NAMES = frozenset({"__dict__", "__getattribute__", "__dir__"})  # give any name of a module
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +132,10 @@ class _Group:
         if len(reference.attributes) == depth:
             return self._by_string(reference, source, line)
         name = reference.attributes[depth]
+        if name in _ALL_NAMES:
+            self.caller.read(source.located.dotted, "", line)
+            self._note_value(reference.statement, reference.attribute_nodes[depth], source, line)
+            return None
         if isinstance(reference.attribute_nodes[depth].ctx, (ast.Store, ast.Del)):
             return self._assigned(source, name, line)
         return self._read(source, name, line)
@@ -198,7 +204,7 @@ class _Group:
                 "module as value",
                 line,
                 f"`{dotted}` is handed on here, and no longer has `{lost[0]}`: what is read from "
-                f'it is not known. `reexports = ["{lost[0]}"]` in the [[source]] keeps a name.',
+                f"it is not known. {kept_by(lost[0])}",
             )
 
     def _multiple(self, call: ast.Call, source: SourceState, line: int) -> str | None:

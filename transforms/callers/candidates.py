@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from transforms.callers.grammars import is_list
 from transforms.callers.texts import PICKLES, any_path, short_path, text_paths
-from transforms.move.state import Move
+from transforms.move.state import Move, SourceState
 from transforms.paths import to_bytes
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.tree import Tree
@@ -38,11 +38,79 @@ def find_candidates(tree: Tree, move: Move) -> dict[str, bytes]:
     found_in |= dict.fromkeys(_packages(move), _table_pattern(move, named))
     found_in |= dict.fromkeys(texts, _text_pattern(move))
     found_in |= dict.fromkeys(_lists(move, texts), needle)
+    spared = _Spared(move)
+    packaged = {*dots, *packages, *_packages(move)}
     return {
         path: data
         for path, data in tree.read_many(sorted(found)).items()
         if path in dots or path in packages or path.endswith(PICKLES) or found_in[path].search(data)
+        if path in packaged or not spared.is_spared(path, data)
     }
+
+
+class _Spared:
+    """Which files take from a source, by name, what stays, and say nothing else: nothing changes.
+
+    In a large tree most callers are such, and to parse them would cost more than all else. Told by
+    text alone, and only where that is plain: no name that moves is there, and each place that has a
+    source's last name is a `from` import of listed names, or lists it, or stands before a dot and a
+    name.
+    """
+
+    def __init__(self, move: Move) -> None:
+        lasts = {source.located.last for source in move.sources}
+        last = any_word(lasts)
+        self._last = re.compile(last + rb"(?:[ \t]*\.[ \t]*(?=[A-Za-z])(\w+)(?![\w\x80-\xff]))?")
+        listed = rb"(?:\(([\w\s,]+)\)|([\w \t,]+))[ \t]*(?:#[^\r\n]*)?(?=\r?$)"
+        self._from = re.compile(
+            rb"(?m)^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:" + listed + rb")"
+        )
+        self._lasts = {name.encode() for name in lasts}
+        asked = {name for source in move.sources for name in _asked(source)}
+        self._asked = {name.encode() for name in asked} | {b"py", b"pyi"}  # of a file's name
+        self._moved = re.compile(any_word(name for source in move.sources for name in source.moved))
+        plain = all(name.isascii() for name in {*lasts, *asked})
+        self._never = (
+            not plain
+            or bool(move.plan.leave)
+            or any(
+                source.spec.emptied == "delete" or source.spec.becomes or source.spec.old
+                for source in move.sources
+            )
+        )
+
+    def is_spared(self, path: str, data: bytes) -> bool:
+        """Tell whether a file needs no look."""
+        if self._never or not path.endswith(PYTHON) or self._moved.search(data):
+            return False
+        spans = []
+        for found in self._from.finditer(data):
+            of_source = found[1].rpartition(b".")[2] in self._lasts
+            items = [item.split() for item in (found[2] or found[3]).split(b",") if item.strip()]
+            names = {item[0] for item in items}
+            if of_source and (names & self._asked or any(len(i) not in (1, 3) for i in items)):
+                return False
+            if of_source or names & self._lasts:
+                if any(len(item) > 1 and item[0] in self._lasts for item in items):
+                    return False
+                spans.append(found.span())
+        return all(
+            (found[1] is not None and found[1] not in self._asked)
+            or any(start <= found.start() < end for start, end in spans)
+            for found in self._last.finditer(data)
+        )
+
+
+def _asked(source: SourceState) -> set[str]:
+    """Names of a source for which its callers matter: what moves, and what that uses."""
+    symbols = source.symbols
+    used = symbols.uses(sorted(source.cut))
+    guarded = {
+        name
+        for name, bindings in symbols.imports.items()
+        if any(binding.guards for binding in bindings)
+    }
+    return {*source.moved, *used, *guarded}
 
 
 def _by_dots(tree: Tree, move: Move, python: Iterable[str]) -> list[str]:

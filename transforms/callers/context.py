@@ -218,6 +218,14 @@ class Caller:
         after = f"from {self.spell(site, target)} import {listed}"
         self.result.edits.append(Edit(site.kind, site.line, self.text(site), after))
 
+    def through(self, dotted: str) -> str:
+        """Say that what is read through a source is not known, what it lost, and what keeps it."""
+        lost = self.around.lost.get(dotted, ())
+        said = "what is read through it is not known"
+        return (
+            f"{said}, and it no longer has `{lost[0]}`. {kept_by(lost[0])}" if lost else f"{said}."
+        )
+
     def text(self, site: Site) -> str:
         """A statement on one line."""
         return " ".join(self.document.module.text[site.start : site.end].split())
@@ -242,3 +250,8 @@ class Caller:
             next_step="Rename it first, or list the file under `leave`.",
             place=self.document.module.place(line),
         )
+
+
+def kept_by(name: str) -> str:
+    """Say which key of a plan keeps a name where it was."""
+    return f'`reexports = ["{name}"]` in the [[source]] keeps a name.'

@@ -81,9 +81,12 @@ def _is_same(caller: Caller, binding: Binding, module: str | None) -> bool:
     site = caller.document.editor.site_of(binding.statement)
     if site is None:
         return False
+    home = caller.move.home(site.target or "", alias.name)
     if module is None:
-        return caller.move.home(site.target or "", alias.name) == caller.dotted
-    return f"{site.target}.{alias.name}".lstrip(".") == module
+        return home == caller.dotted
+    # The old home, too: that import follows what moved.
+    meant = {f"{site.target}.{alias.name}".lstrip("."), f"{home}.{alias.name}"}
+    return module in meant
 
 
 def _line(node: ast.AST) -> int:

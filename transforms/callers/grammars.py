@@ -119,10 +119,17 @@ GRAMMARS = (
         '{{ load("shop.money.Money") }}',
     ),
     _row(
-        "makefile *.mk justfile dockerfile* procfile *.sh *.bash *.bat *.ps1",
+        "makefile *.mk justfile procfile *.sh *.bash *.bat *.ps1",
         (NAMES, IMPORTS),
         'python -c "from shop.orders import Money; Money()"',
         'python -c "from shop.money import Money; Money()"',
+    ),
+    _row(
+        "dockerfile* containerfile*",  # what is copied into an image is listed by its file
+        (NAMES, IMPORTS),
+        'CMD ["gunicorn", "shop.orders:Money"]',
+        'CMD ["gunicorn", "shop.money:Money"]',
+        settles=("paths",),
     ),
     # Settings for single files and folders: noted, since what holds of one may not of the other.
     _row(

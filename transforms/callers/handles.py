@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -37,6 +38,7 @@ def lies_under(dotted: str, module: str) -> bool:
 def find_handles(caller: Caller) -> Iterator[Handle]:
     """Every name through which the file can reach a source as a module."""
     wanted: list[tuple[ast.alias, Site, ImportedName, str, str]] = []
+    reached = _reached(caller)
     for site in caller.sites():
         if site.is_star or (site.is_from and site.target is None):
             continue
@@ -44,7 +46,8 @@ def find_handles(caller: Caller) -> Iterator[Handle]:
             imported = f"{site.target}.{name.name}" if site.is_from and site.target else name.name
             is_root = name.asname is None and not site.is_from
             module = imported.partition(".")[0] if is_root else imported
-            if any(lies_under(dotted, module) for dotted in caller.sources):
+            under = [dotted for dotted in caller.sources if lies_under(dotted, module)]
+            if any(lies_under(imported, dotted) or dotted in reached for dotted in under):
                 if not site.is_from or caller.around.is_module(imported):
                     wanted.append((alias, site, name, module, imported))
     bindings = _bindings(caller) if wanted else {}
@@ -52,6 +55,21 @@ def find_handles(caller: Caller) -> Iterator[Handle]:
         binding = bindings.get(alias)
         if binding is not None and binding.name not in caller.dropped:
             yield Handle(site, name, binding, module, imported)
+
+
+def _reached(caller: Caller) -> set[str]:
+    """The sources that the text may reach by attributes: none where no dot stands before the name.
+
+    Which names mean what is found by reading all scopes of a file; most have no such use.
+    """
+    text, found = caller.document.module.text, set()
+    for dotted, source in caller.sources.items():
+        for match in re.finditer(rf"\.\s*{re.escape(source.located.last)}(?!\w)", text):
+            line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].lstrip()
+            if not line.startswith(("from ", "import ", "from\t", "import\t")):
+                found.add(dotted)
+                break
+    return found
 
 
 def _bindings(caller: Caller) -> dict[ast.alias, Binding]:

@@ -11,12 +11,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transforms.callers.context import Caller
+from transforms.callers.context import Caller, kept_by
 from transforms.callers.detours import is_ours
 from transforms.callers.lookups import PATCH_OPTIONS
+from transforms.callers.prompts import aliased
 from transforms.callers.roles import PartialRoles, Roles
 from transforms.callers.tables import Tables
 from transforms.callers.written import Written
+from transforms.move.state import SourceState
 from transforms.result.outcome import Edit
 from transforms.syntax.called import called_name, last_name
 
@@ -117,11 +119,20 @@ class Strings:
         """Note a string that names what moved, or a source as a whole, for readers unknown."""
         found = self._module_only.match(value)
         if found and "." in found[1]:  # else it is a word of any language
-            self._note(node, "names a source; what is read through it is not known")
+            self.caller.note(
+                "string", node.lineno, f"Names a source; {self.caller.through(found[1])}"
+            )
             return
         for found in self._dotted.finditer(value):
             if self._moves(found[1], found[3]):
                 self._note(node, "names what moved; nothing shows who reads it")
+                return
+        for found in self._dotted.finditer(value):
+            named = [
+                name for name in self.caller.around.lost.get(found[1], ()) if _has(value, name)
+            ]
+            if named and "." in found[1]:
+                self._note(node, f"names `{found[1]}`, and `{named[0]}`, which it no longer has")
                 return
         for found in self._import.finditer(value):
             names = re.findall(r"\w+", found[2])
@@ -140,7 +151,7 @@ class Strings:
                 self.caller.note(
                     "dynamic import",
                     line,
-                    "Imports a source by name; what is read from it is not known.",
+                    f"Imports a source by name; {self.caller.through(dotted)}",
                 )
             return
         exact = found.end() == len(str(node.value))
@@ -239,10 +250,12 @@ class Strings:
         text = self.module.text
         if ">>>" not in text and ":`" not in text:
             return
-        standing = [self.module.span(node) for node in standing_strings(self.module.tree)]
         written = Written(self.caller.around)
         found = [(c.start, c.end, c.new) for c in written.imports(text, "", doctests=True)]
         found += self._partial.find(text)
+        standing = [
+            self.module.span(node) for node in (standing_strings(self.module.tree) if found else ())
+        ]
         for start, end, new in sorted(found):
             line = self.module.line_of(start)
             inside = _within(start, standing) or self._is_comment(start)
@@ -254,6 +267,9 @@ class Strings:
         """`>>> shop.orders.Money`: an example that reaches what moved through its old module."""
         if ">>>" not in self.module.text:
             return
+        for number, dotted, name in aliased(self.module.text, self.caller.around.lost):
+            message = f"An example reaches `{name}` through `{dotted}`, which no longer has it."
+            self.caller.note("doctest", number, message)
         for found in self._dotted.finditer(self.module.text):
             line = self.module.line_of(found.start())
             example = self.module.line_text(line).lstrip(" \t").startswith((">>>", "..."))
@@ -285,7 +301,7 @@ class Strings:
                 self.caller.note(
                     "dynamic import",
                     node.lineno,
-                    "Imports a source by name; what is read from it is not known.",
+                    f"Imports a source by name; {self.caller.through(dotted)}",
                 )
 
     def _anchor(self, call: ast.Call) -> str | None:
@@ -303,6 +319,7 @@ class Strings:
         for source in self.caller.sources.values():
             last, dotted = source.located.last, source.located.dotted
             end = rf"\.{re.escape(last)}\.([^\W\d]\w*)\b"
+            self._by_dots(source)
             # One character stands for all before: more would be tried from each of them.
             if not re.search(rf"[\w.]{end}", self.module.text):
                 continue
@@ -318,6 +335,25 @@ class Strings:
                 ours = is_ours(self.caller, other.partition(".")[0])
                 if self._moves(dotted, found[1]) and ours and not known:
                     self._note(node, f"may reach `{dotted}` through another module")
+
+    def _by_dots(self, source: SourceState) -> None:
+        """`".source:NAME"`: a string that names what moved by dots, in a file of any package."""
+        named = rf"\.+(?:\w+\.)*{re.escape(source.located.last)}[.:]([^\W\d]\w*)"
+        if not re.search(rf"['\"]{named}['\"]", self.module.text):
+            return
+        spec = re.compile(rf"{named}\Z")
+        for node in strings_of(self.module.tree):
+            found = spec.match(str(node.value)) if isinstance(node, ast.Constant) else None
+            if (
+                found
+                and node not in self._own.done
+                and self._moves(source.located.dotted, found[1])
+            ):
+                self._note(
+                    node,
+                    f"may name `{source.located.dotted}.{found[1]}` by dots; "
+                    f"{kept_by(found[1]).removesuffix('.')}",
+                )
 
     def _files(self) -> None:
         """`"shop/orders.py"`: the file of a source, for a tool or to be read."""
@@ -416,6 +452,10 @@ def standing_strings(tree: ast.Module) -> Iterator[ast.Constant]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             if isinstance(node.value.value, str):
                 yield node.value
+
+
+def _has(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def _within(offset: int, spans: list[tuple[int, int]]) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from transforms.callers.context import Readings, Surroundings
 from transforms.callers.grammars import Grammar, grammar_of, settles
+from transforms.callers.prompts import aliased
 from transforms.callers.roles import Roles
 from transforms.callers.written import Written
 from transforms.errors import Place
@@ -148,6 +149,10 @@ class Texts:
             why = self._why(path, text, found)
             if why and (line not in noted or not why.startswith(_WHOLE_MODULE)):
                 noted[line] = Note(kind, place_in(path, text, line, at), why)
+        if path.lower().endswith(DOCUMENTS) and ">>>" in text:
+            for number, dotted, name in aliased(text, self._around.lost):
+                message = f"An example reaches `{name}` through `{dotted}`, which no longer has it."
+                noted.setdefault(number, Note(kind, Place(path, number), message))
         yield from noted.values()
 
     def _is_whole(self, note: Note) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -17,6 +17,7 @@ from transforms.callers.grammars import (
     REFERENCES,
     Grammar,
 )
+from transforms.callers.prompts import laid_out, listed
 from transforms.callers.roles import PartialRoles, Roles
 from transforms.move.state import Move, SourceState
 
@@ -60,6 +61,7 @@ class Written:
         self._symbol = re.compile(rf"(?<![\w./-])({joined})([.:])({_NAME})(?![\w-])")
         items = rf"({_ITEM}(?:[ \t]*,[ \t]*{_ITEM}){{0,80}})"
         self._import = re.compile(rf"\bfrom[ \t]+({joined})[ \t]+import[ \t]+{items}")
+        self._long = re.compile(rf"\bfrom[ \t]+({joined})[ \t]+import[ \t]*\(([^()]{{1,4000}})\)")
         self._whole = re.compile(rf"\bimport[ \t]+(?:[\w.]+,[ \t]*)*({joined})(?![\w.])")
         self._roles, self._partial = Roles(names), PartialRoles(around.move)
 
@@ -103,16 +105,37 @@ class Written:
             prompt = lead.strip()
             if doctests != (prompt == ">>>") or text[found.end() : found.end() + 1] == "(":
                 continue
-            homes: dict[str, list[str]] = {}
-            for item in (part.strip() for part in found[2].split(",")):
-                home = self._home(found[1], item.split()[0]) or found[1]
-                homes.setdefault(home, []).append(item)
+            homes = self._homes(found[1], [part.strip() for part in found[2].split(",")])
             if list(homes) == [found[1]]:
                 continue
             rest = _behind(text, found.end()).strip()
             joint = "\n" + lead if prompt in ("", ">>>") and not rest else "; "
             rows = [f"from {home} import {', '.join(homes[home])}" for home in sorted(homes)]
             yield Change(*found.span(), joint.join(rows), kind, found[0], "; ".join(rows))
+        if doctests:
+            yield from self._long_imports(text, kind)
+
+    def _long_imports(self, text: str, kind: str) -> Iterator[Change]:
+        """The same at a prompt, where the names stand in parentheses, on several lines."""
+        for found in self._long.finditer(text):
+            lead = _before(text, found.start())
+            items = listed(found[2], lead) if lead.strip() == ">>>" else None
+            homes = self._homes(found[1], items or [])
+            if not items or list(homes) == [found[1]] or _behind(text, found.end()).strip():
+                continue
+            rows = [laid_out(home, homes[home], lead) for home in sorted(homes)]
+            said = "; ".join(
+                f"from {home} import {', '.join(homes[home])}" for home in sorted(homes)
+            )
+            before = f"from {found[1]} import {', '.join(items)}"
+            yield Change(*found.span(), f"\n{lead}".join(rows), kind, before, said)
+
+    def _homes(self, dotted: str, items: Sequence[str]) -> dict[str, list[str]]:
+        """Where names that are imported from a source are now, in their order."""
+        homes: dict[str, list[str]] = {}
+        for item in items:
+            homes.setdefault(self._home(dotted, item.split()[0]) or dotted, []).append(item)
+        return homes
 
     def _references(self, path: str, text: str) -> Iterator[Change]:
         kind = "documentation"

@@ -14,6 +14,7 @@ environments, store   what is kept in the user's cache folder: installed tools, 
 running     the scratch tree and the processes; `drive` and `match_paths` are what runs in them
 api         puts it together
 
+locked        local hooks by `uv run`, at the version of `uv.lock`
 others        hooks that rewrite code and are not run
 refusals      how all of these refuse
 tool_black    black

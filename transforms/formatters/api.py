@@ -20,7 +20,7 @@ from transforms.formatters.others import Unrun
 from transforms.formatters.running import match, run
 from transforms.formatters.settings import Configuration
 from transforms.formatters.store import Results, cache_folder
-from transforms.formatters.versions import needs, pins, require_known
+from transforms.formatters.versions import is_ours, needs, pins, require_known
 from transforms.paths import to_bytes
 from transforms.result.changes import REGULAR
 from transforms.tree import Tree
@@ -191,8 +191,15 @@ def _keys(stages: list[Stage], files: Mapping[str, bytes], stubs: Stubs) -> dict
 
 
 def _installed_for(tool: Tool) -> dict[str, str]:
+    """Give the versions by project; with hashes where the user's own table has them."""
     project = tool.formatter.project
-    return needs(project.name, tool.version) if project else {}
+    if project is None:
+        return {}
+    found = needs(project.name, tool.version)
+    if is_ours(project.name, tool.version):
+        return found
+    hashes = sorted(value for pin in pins(project.name, tool.version) for value in pin.hashes)
+    return {**found, "": hashlib.sha256(" ".join(hashes).encode()).hexdigest()}
 
 
 def _shares(files: Mapping[str, bytes]) -> list[dict[str, bytes]]:

@@ -119,6 +119,7 @@ class Formatter:
     environment: Mapping[str, str] = field(default_factory=dict)  # `{home}`: an empty folder
     searched: tuple[str, ...] = ()  # files it would take from above the folder it runs in
     namespaces: Namespaces | None = None
+    commands: tuple[tuple[str, ...], ...] = ()  # how `uv run` calls it, in a local hook
 
     @property
     def project(self) -> Project | None:

@@ -1,8 +1,8 @@
 """Reads `.pre-commit-config.yaml`: which formatters run, at which version, on which files.
 
-Only the formatters of the registry are run, from the repositories that they are known to come from.
-Every other hook is left alone, local ones included: none of them can be run without running the
-repository's choice of code.
+Only the formatters of the registry are run, from the repositories that they are known to come from,
+or at the version of a lock. Every other hook is left alone, local ones included: none of them can
+be run without running the repository's choice of code.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from transforms.errors import Place
 from transforms.formatters import registry
 from transforms.formatters.document import Item, read_yaml
 from transforms.formatters.formatter import HOOKS_FILE, BuiltIn, Formatter, Hook, Manifest
+from transforms.formatters.locked import command_of, locked_version
 from transforms.formatters.others import REWRITING, Unrun
 from transforms.formatters.refusals import bad_configuration, unknown_version
 from transforms.formatters.settings import is_regular
@@ -64,6 +65,7 @@ def read_hooks(tree: Tree) -> Hooks:
     unrun: list[Unrun] = []
     for repo in top["repos"].items("repos") if "repos" in top else []:
         found += _hooks_of(repo, stages, lines, unrun)
+        found += _by_lock(repo, stages, tree, unrun)
     return Hooks(
         files=top["files"].text("files") if "files" in top else "",
         exclude=top["exclude"].text("exclude") if "exclude" in top else "^$",
@@ -104,6 +106,29 @@ def _hooks_of(
         yield _hook(formatter, version, hook, manifest)
 
 
+def _by_lock(
+    repo: Item, stages: list[str] | None, tree: Tree, unrun: list[Unrun]
+) -> Iterator[Hook]:
+    """Local hooks that run a formatter by `uv run`; what cannot be followed of them is not run."""
+    table = repo.table("repo")
+    if table["repo"].text("repo") != "local":
+        return
+    for item in table["hooks"].items("hooks"):
+        hook = item.table("hook")
+        entry = hook["entry"].value if "entry" in hook else None
+        command = command_of(entry) if isinstance(entry, str) else None
+        if command is None or not _runs(hook, stages):
+            continue
+        formatter, words = command
+        version = locked_version(tree, formatter.project.name) if formatter.project else None
+        plain = "pass_filenames" not in hook or hook["pass_filenames"].is_true()
+        if version is None or not plain or any(not word.startswith("-") for word in words):
+            unrun.append(Unrun(hook["id"].text("id"), hook["id"].place))
+            continue
+        rest = {key: value for key, value in hook.items() if key not in ("entry", "language")}
+        yield _hook(formatter, version, rest, Manifest(ids=(), args=words))
+
+
 def _runs(hook: dict[str, Item], default: list[str] | None) -> bool:
     stages = hook["stages"].texts("stages") if "stages" in hook else default
     return stages is None or not _AUTOMATIC.isdisjoint(stages)
@@ -137,7 +162,8 @@ def _hook(formatter: Formatter, version: str, hook: dict[str, Item], manifest: M
     line = hook["id"].line
     args = tuple((arg, line) for arg in manifest.args)
     if "args" in hook:
-        args = tuple((item.text("args item"), item.line) for item in hook["args"].items("args"))
+        own = tuple((item.text("args item"), item.line) for item in hook["args"].items("args"))
+        args = own if manifest.ids else args + own
     return Hook(
         formatter=formatter,
         version=version,

@@ -1,6 +1,8 @@
 """Writes `versions.toml` anew from the package index that pip is set up with. For maintainers.
 
-    python -m transforms.formatters.refresh
+    python -m transforms.formatters.refresh [FILE]
+
+Another FILE is a table for `--formatters-table`.
 
 One index page is read for each project, through pip itself. The result depends on the index alone.
 """
@@ -11,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from transforms.formatters.registry import projects
@@ -22,7 +25,7 @@ _PLATFORMS = (
     r"|(?:(?:many|musl)linux[\d_]+(?:x86_64|aarch64)\.?)+"
 )
 _WHEEL = re.compile(rf"[A-Za-z0-9_.]+-([\w.]+?)-((?:{_PYTHONS})-(?:{_PLATFORMS}))\.whl")
-_RELEASE = re.compile(r"\d+(\.\d+)+(\.post\d+)?")
+_RELEASE = re.compile(r"\d+(\.\d+)+((a|b|rc)\d+)?(\.post\d+)?")
 
 
 def main() -> int:
@@ -44,7 +47,8 @@ def main() -> int:
     if missing:
         sys.stderr.write(f"no wheel on the index: {', '.join(missing)}\n")
         return 1
-    TABLE.write_text("".join(f"{line}\n" for line in _render(found)), encoding="utf-8")
+    table = Path(sys.argv[1]) if len(sys.argv) > 1 else TABLE
+    table.write_text("".join(f"{line}\n" for line in _render(found)), encoding="utf-8")
     return 0
 
 

@@ -15,7 +15,8 @@ def bad_configuration(cause: str, place: Place, *, remedy: str = "") -> Refusal:
 
 def unknown_version(cause: str, place: Place, *, remedy: str) -> Refusal:
     """A version that is not in the table of versions."""
-    return Refusal("formatter-version", cause, next_step=f"{remedy}, or {WITHOUT}", place=place)
+    step = f"{remedy}, name a newer table with `--formatters-table FILE`, or {WITHOUT}"
+    return Refusal("formatter-version", cause, next_step=step, place=place)
 
 
 def unavailable(cause: str) -> Refusal:

@@ -28,6 +28,15 @@ def hooks_of(repository: str) -> dict[str, tuple[Formatter, Manifest]]:
     }
 
 
+def command_of(words: tuple[str, ...]) -> tuple[Formatter, tuple[str, ...]] | None:
+    """Give the formatter that a command line calls, and the words behind its name."""
+    for formatter in FORMATTERS:
+        for command in formatter.commands:
+            if words[: len(command)] == command:
+                return formatter, words[len(command) :]
+    return None
+
+
 def telling_ids() -> frozenset[str]:
     """Give the ids that name a formatter wherever the hook comes from, for no other uses them."""
     return frozenset(

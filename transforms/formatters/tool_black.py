@@ -48,6 +48,8 @@ SCHEMA = Schema(
             # They choose among the files of a folder; a hook names every file.
             "include", "exclude", "extend-exclude",
             "verbose", "quiet", "color", "no-color", "workers", "no-cache", "python-cell-magics",
+            # Not a setting of black's: releases before 24.1 passed over it, as over any other.
+            "python-version",
             # A hook that only checks passes when the files are formatted, so they are.
             "check", "diff",
         }

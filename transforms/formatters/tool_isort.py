@@ -366,9 +366,13 @@ FORMATTER = Formatter(
     options=OPTIONS,
     runs=Project(
         "isort",
-        oldest="5.10.1",
+        oldest="5.0.0",
         entry=Function("isort.main", "main", given="arguments"),
-        needs={"9.0.0": {"mypy-extensions": "1.1.0"}},
+        needs={
+            "5.0.0": {"toml": "0.10.2"},
+            "5.1.0": {},
+            "9.0.0b3": {"mypy-extensions": "1.1.0"},
+        },
     ),
     prepare=prepare,
     sorts=always,

@@ -362,6 +362,7 @@ CHECK = Formatter(
     sorts=sorts,
     environment=_ENVIRONMENT,
     searched=_SEARCHED,
+    commands=(("ruff", "check"),),
 )
 FORMAT = Formatter(
     name="ruff format",
@@ -371,4 +372,5 @@ FORMAT = Formatter(
     prepare=prepare_format,
     environment=_ENVIRONMENT,
     searched=_SEARCHED,
+    commands=(("ruff", "format"),),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Sequence
+from typing import TypeGuard
 
 from transforms.imports.document import Document, is_empty_without
 from transforms.imports.editor import ImportEditor
@@ -13,6 +14,7 @@ from transforms.imports.statement import Shrink
 from transforms.source.edits import Edits
 from transforms.source.imports import is_type_checking
 from transforms.source.module import Statement
+from transforms.syntax.called import called_name
 from transforms.tree.names import Located
 
 _PLAIN = (ast.Import, ast.ImportFrom, ast.Pass, ast.Raise)
@@ -34,12 +36,31 @@ def may_stand_twice(node: ast.stmt) -> bool:
         handled = [child for handler in node.handlers for child in handler.body]
         inside = [*node.body, *handled, *node.orelse, *node.finalbody]
         return all(map(may_stand_twice, inside))
-    return False
+    return suppresses(node) and all(map(may_stand_twice, node.body))
+
+
+def suppresses(node: ast.stmt) -> TypeGuard[ast.With]:
+    """Whether a statement is a `try` in other words: `with suppress(ImportError):`."""
+    return isinstance(node, ast.With) and all(
+        isinstance(item.context_expr, ast.Call)
+        and called_name(item.context_expr) == "suppress"
+        and item.optional_vars is None
+        for item in node.items
+    )
+
+
+def is_preset(node: ast.stmt) -> bool:
+    """Whether a statement gives a flag the value that a guard of imports may then change."""
+    if isinstance(node, ast.AnnAssign):
+        return isinstance(node.target, ast.Name) and (
+            node.value is None or isinstance(node.value, ast.Constant)
+        )
+    return isinstance(node, ast.Assign) and may_stand_twice(node)
 
 
 def holds_imports(node: ast.stmt) -> bool:
     """Whether a statement is an `if` or a `try` with an import somewhere in it."""
-    return isinstance(node, (ast.If, ast.Try)) and any(
+    return (isinstance(node, (ast.If, ast.Try)) or suppresses(node)) and any(
         isinstance(child, (ast.Import, ast.ImportFrom)) for child in ast.walk(node)
     )
 

@@ -8,6 +8,7 @@ copies       which helpers may stand in two modules
 cut          the source: statements and orphaned imports out, names imported back
 cycles       import cycles, on what modules import before and after
 definitions  where a name is defined, through re-exports
+deleted      files that the plan deletes
 destination  new modules composed
 examples     examples in docstrings, which run among the names of their module
 exports      what a package's `__init__` exports

@@ -18,6 +18,7 @@ from transforms.source.symbols import Symbols
 from transforms.syntax.called import called_name
 
 _SHOWN = 3  # needs that a message tells of one import
+_PLATFORM = frozenset({"sys.platform", "sys.version_info", "sys.version_info[0]", "os.name"})
 _TYPE_VARIABLES = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
 
 
@@ -84,17 +85,38 @@ class Causes:
             group = need.group
             if group is None or need.name in need.source.moved:
                 continue
-            key = (group.spec.line, _remedy(need))
-            if key[1] in ("symbols", "carry"):  # it goes along once
-                key = (taken.setdefault((need.source.located.dotted, need.name), key[0]), key[1])
             groups[group.spec.line] = group
-            names = lists.setdefault(key, [])
-            names += [] if need.name in names else [need.name]
-        return [
-            f"`{key} = {_listed((*getattr(groups[line].spec, key), *names))}` in the "
+            found, names = _remedy(need)
+            for name in names:
+                key = (group.spec.line, found)
+                if found in ("symbols", "carry"):  # it goes along once
+                    key = (taken.setdefault((need.source.located.dotted, name), key[0]), found)
+                known = lists.setdefault(key, [])
+                known += [] if name in known else [name]
+        said = [
+            f"`{key} = {_listed(_ordered(groups[line], key, names))}` in the "
             f"[[destination]] of `{groups[line].located.dotted}` ({self._where(line)})"
             for (line, key), names in lists.items()
         ]
+        return said or self._together(needs)
+
+    def _together(self, needs: Iterable[Need]) -> list[str]:
+        """Two new modules that need one another: what one needs of the other goes along with it."""
+        for need in needs:
+            here, there = need.group, need.source.moved.get(need.name)
+            if here is None or there is None or here is there or need.name in here.spec.symbols:
+                continue
+            rest = tuple(name for name in there.spec.symbols if name != need.name)
+            put = _listed(_ordered(here, "symbols", [need.name]))
+            gone = (
+                f"`symbols = {_listed(rest)}` in that" if rest or there.spec.carry else "drop that"
+            )
+            return [
+                f"`symbols = {put}` in the [[destination]] of `{here.located.dotted}` "
+                f"({self._where(here.spec.line)}), and {gone} of `{there.located.dotted}` "
+                f"({self._where(there.spec.line)})"
+            ]
+        return []
 
     def _where(self, line: int) -> str:
         place = self._move.plan.place(line)
@@ -134,30 +156,53 @@ def _user(source: SourceState, index: int, group: Group | None) -> str:
     return f"`{names[0]}`, which {where}," if names else f"a statement that {where}"
 
 
-def _remedy(need: Need) -> str:
-    """The key under which the name would have to stand in the destination's table.
+def _ordered(group: Group, key: str, names: Iterable[str]) -> tuple[str, ...]:
+    """A list of the plan with more names: above the others where these need them at import."""
+    known: tuple[str, ...] = getattr(group.spec, key)
+    symbols = group.source.symbols
+    new = sorted(set(names) - set(known), key=lambda name: min(symbols.defined.get(name, [0])))
+    uses = symbols.uses([index for name in known for index in symbols.defined.get(name, ())])
+    early = any(not use.deferred for name in new for use in uses.get(name, ()))
+    return (*new, *known) if early else (*known, *new)
 
-    What only the moved code of one table uses goes along; else it is copied, if it may be.
+
+def _remedy(need: Need) -> tuple[str, list[str]]:
+    """The key under which names would have to stand in the destination's table, and which.
+
+    What only the moved code of one table uses goes along; else it is copied, if it may be, with
+    what it is made of.
     """
     uses = need.source.symbols.uses(
         [i for i, group in need.source.cut.items() if group is need.group]
     )
     if all(use.annotation in ("postponed", "string", "type comment") for use in uses[need.name]):
-        return "type_checking"
+        return "type_checking", [need.name]
     symbols = need.source.symbols
     elsewhere = [
         s.index for s in symbols.statements if need.source.cut.get(s.index) is not need.group
     ]
     own = set(symbols.defined[need.name])
+    names = _made_of(need)
     if need.name not in symbols.uses([index for index in elsewhere if index not in own]):
         nodes = [symbols.statements[index].node for index in own]
-        return (
-            "carry" if all(isinstance(n, (ast.Assign, ast.AnnAssign)) for n in nodes) else "symbols"
-        )
+        is_helper = all(isinstance(n, (ast.Assign, ast.AnnAssign)) for n in nodes)
+        return ("carry", [need.name]) if is_helper else ("symbols", names)
     with suppress(Refusal):
-        refuse_copy(need.name, need.source)
-        return "copy"
-    return "symbols"
+        for name in names:
+            refuse_copy(name, need.source)
+        return "copy", names
+    return "symbols", names
+
+
+def _made_of(need: Need) -> list[str]:
+    """A name, and those of its module that it needs when it is imported, for they stay there."""
+    symbols, found = need.source.symbols, [need.name]
+    for name in found:
+        for other, uses in symbols.uses(symbols.defined[name]).items():
+            stays = other in symbols.defined and other not in need.source.moved
+            if stays and other not in found and not all(use.deferred for use in uses):
+                found.append(other)
+    return found
 
 
 def is_same_anywhere(need: Need) -> bool:
@@ -174,11 +219,33 @@ def is_same_anywhere(need: Need) -> bool:
 
 def _is_same(value: ast.expr | None) -> bool:
     if isinstance(value, ast.Call):
-        if called_name(value) in _TYPE_VARIABLES:
-            return True
-        given = [*value.args, *(keyword.value for keyword in value.keywords)]
-        return len(given) == 1 and isinstance(given[0], ast.Name) and given[0].id == "__name__"
+        return _is_same_call(value)
     if isinstance(value, (ast.Tuple, ast.UnaryOp)):
         inner = [child for child in ast.iter_child_nodes(value) if isinstance(child, ast.expr)]
         return all(map(_is_same, inner))
+    if isinstance(value, ast.Compare):  # which platform, which Python
+        return all(
+            _is_same(side) or _asks_platform(side) for side in (value.left, *value.comparators)
+        )
     return isinstance(value, ast.Constant)
+
+
+def _is_same_call(call: ast.Call) -> bool:
+    """A type variable, a logger of its module, a set or a pattern that never changes."""
+    called = called_name(call)
+    if called in _TYPE_VARIABLES:
+        return True
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if (
+        called == "frozenset"
+        and len(given) == 1
+        and isinstance(given[0], (ast.Set, ast.List, ast.Tuple))
+    ):
+        return all(map(_is_same, given[0].elts))
+    if isinstance(call.func, ast.Attribute) and ast.unparse(call.func) == "re.compile":
+        return all(_is_same(item) or ast.unparse(item).startswith("re.") for item in given)
+    return len(given) == 1 and isinstance(given[0], ast.Name) and given[0].id == "__name__"
+
+
+def _asks_platform(node: ast.expr) -> bool:
+    return ast.unparse(node) in _PLATFORM

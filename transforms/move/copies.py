@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from transforms.errors import Refusal
+from transforms.imports.guards import suppresses
 from transforms.move.state import SourceState
 from transforms.syntax.called import called_name
 from transforms.syntax.kinds import statements_inside
@@ -20,6 +22,16 @@ _MAKERS = frozenset(
     | {"iter", "open", "cycle", "zip", "map", "filter", "enumerate", "property", "array", "socket"}
     | {"connect", "event", "lock", "lru_cache", "cache", "singledispatch", "namedtuple"}
 )
+
+
+class Copying(Refusal):
+    """A refusal that goes away where `helpers` are copied: names, by the line of a destination."""
+
+    def __init__(self, refusal: Refusal, helpers: Mapping[int, tuple[str, ...]]) -> None:
+        super().__init__(
+            refusal.kind, refusal.cause, next_step=refusal.next_step, place=refusal.place
+        )
+        self.helpers = helpers
 
 
 def refuse_copy(name: str, source: SourceState) -> None:
@@ -54,7 +66,7 @@ def _why_not(node: ast.stmt) -> str | None:
     """What keeps a statement from being copied; None if nothing does."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return "is a definition"
-    if isinstance(node, (ast.If, ast.Try)):
+    if isinstance(node, (ast.If, ast.Try)) or suppresses(node):
         return next(filter(None, map(_why_not, statements_inside(node))), None)
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         return None if node.value is None or _is_value(node.value) else "is a shared object"

@@ -27,13 +27,20 @@ class Needs:
 
     `statements` are those of the group and what is copied, but for the copies to `leave`; `bound`
     are the names that only they bind. `guards_of` gives the guards of imports that come along for
-    a name: what their conditions look up is needed, too.
+    a name: what their conditions look up is needed, too. `alone`: of `if TYPE_CHECKING:` nothing
+    comes but the imports.
     """
 
     def __init__(
-        self, group: Group, leave: Collection[int], guards_of: Callable[[str], Collection[int]]
+        self,
+        group: Group,
+        leave: Collection[int],
+        guards_of: Callable[[str], Collection[int]],
+        *,
+        alone: bool,
     ) -> None:
         self.group = group
+        self._alone = alone
         self.symbols = group.source.symbols
         self.names: dict[str, list[Reference]] = {}
         self.statements = {*group.body, *group.carried, *group.copied} - set(leave)
@@ -55,9 +62,16 @@ class Needs:
 
     def _collect(self, index: int) -> list[str]:
         """Take what a statement uses. Returns the names that are new."""
-        guard = is_type_checking(self.symbols.statements[index].node)
+        node = self.symbols.statements[index].node
+        guard = is_type_checking(node)
         new = []
-        for name, references in self.symbols.uses([index]).items():
+        for name, found in self.symbols.uses([index]).items():
+            references = found
+            if guard and self._alone and index not in self.statements and isinstance(node, ast.If):
+                inside = set(ast.walk(node.test))
+                references = [item for item in found if item.node in inside]
+            if not references:
+                continue
             if name not in self.names:
                 new.append(name)
             self.names.setdefault(name, []).extend(references)

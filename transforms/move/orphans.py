@@ -16,6 +16,7 @@ from transforms.imports.guards import (
     may_stand_twice,
     only_imports,
     stands_alone,
+    suppresses,
 )
 from transforms.imports.statement import ImportedName
 from transforms.move.needs import dotted_imports, reached_modules
@@ -117,6 +118,8 @@ class Orphans:
             return False
         if isinstance(node, ast.Try):
             return _only_falls_back(node)
+        if suppresses(node):
+            return self.newer and may_stand_twice(node)
         if self.flags and self.symbols.binds(index) & self.flags.keys():
             return may_stand_twice(node)
         gone = {

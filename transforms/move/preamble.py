@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,12 +20,15 @@ from transforms.imports.guards import (
     ShrinkOf,
     guard_text,
     holds_imports,
+    is_preset,
     may_stand_twice,
     only_imports,
     stands_alone,
+    suppresses,
 )
 from transforms.imports.rebased import moved_text, respelled
 from transforms.imports.statement import ImportedName, Shrink
+from transforms.move.copies import Copying
 from transforms.move.needs import Needs, dotted_imports, reached_modules, refuse_run_time
 from transforms.move.state import Group, Move, SourceState
 from transforms.source.fixtures import finds, is_fixture_use
@@ -40,6 +43,8 @@ MODULE_NAMES = frozenset(
      "__builtins__", "__annotations__", "__dict__", "__debug__"}
 )  # fmt: skip
 BUILTINS = frozenset(dir(builtins)) | {"WindowsError", "reveal_type", "reveal_locals"}
+
+_SWITCH = "TYPE_CHECKING"
 
 Definer = Callable[[str, str], tuple[str, str]]
 
@@ -105,7 +110,7 @@ class _Deriver:
         self.document: Document = self.source.document
         self.destination: Located = group.located
         leave = set(filter(self._is_there, group.copied))
-        self.needs = Needs(group, leave, self._guards_along)
+        self.needs = Needs(group, leave, self._guards_along, alone=self.move.plan.newer)
         self.result = Preamble(_future_text(self.symbols), names=frozenset(self.needs.names))
         self.plain: dict[int, list[ImportedBinding]] = {}
         self.guarded: dict[int, list[ImportedBinding]] = {}
@@ -214,7 +219,7 @@ class _Deriver:
     def _comes_whole(self, index: int) -> bool:
         """Whether the new module may have a guard of imports with all that it sets."""
         node = self.symbols.statements[index].node
-        if not may_stand_twice(node):
+        if not may_stand_twice(node) or (suppresses(node) and not self.move.plan.newer):
             return False
         flags = self.symbols.binds(index) - self.symbols.imports.keys()
         return not self.move.plan.newer or all(map(self._is_set_by_guards, flags))
@@ -224,25 +229,38 @@ class _Deriver:
         places = self.symbols.bindings.get(name, ())
         indices = {index for index, _ in places}
         node = self.symbols.statements[min(indices)].node if len(indices) == 1 else None
-        if not (self.move.plan.newer and isinstance(node, ast.Try) and may_stand_twice(node)):
+        if node is None or not (self.move.plan.newer and _may_fail(node) and may_stand_twice(node)):
             return
         bound = {id(binding.statement) for _, binding in places}
-        for handler in node.handlers:
-            inside = {id(child) for part in handler.body for child in ast.walk(part)}
-            if not (bound & inside or isinstance(handler.body[-1], ast.Raise)):
-                flags = self.symbols.binds(min(indices)) - self.symbols.imports.keys()
-                changed = sorted(flag for flag in flags if not self._is_set_by_guards(flag))
-                listed = ", ".join(f'"{flag}"' for flag in changed)
-                place = self.source.place(node.lineno)
-                raise Refusal(
-                    "unresolved-name",
-                    f"`{self.source.located.dotted}` has `{name}` only where this import succeeds, "
-                    f"so `{self.destination.dotted}` cannot take it from there.",
-                    next_step=f"Write `copy = [{listed}]` in the [[destination]] of "
-                    f"`{self.destination.dotted}` ({self.move.plan.place(self.group.spec.line)}), "
-                    "so that it gets the guard with all that changes what it sets.",
-                    place=place,
-                )
+        for handler in node.handlers if isinstance(node, ast.Try) else [None]:
+            body = [] if handler is None else handler.body
+            inside = {id(child) for part in body for child in ast.walk(part)}
+            if not (bound & inside or (body and isinstance(body[-1], ast.Raise))):
+                raise self._half_bound(name, node, min(indices))
+
+    def _half_bound(self, name: str, node: ast.stmt, index: int) -> Refusal:
+        flags = self.symbols.binds(index) - self.symbols.imports.keys()
+        changed = sorted(flag for flag in flags if not self._is_set_by_guards(flag))
+        listed = ", ".join(f'"{flag}"' for flag in changed)
+        refusal = Refusal(
+            "unresolved-name",
+            f"`{self.source.located.dotted}` has `{name}` only where this import succeeds, "
+            f"so `{self.destination.dotted}` cannot take it from there.",
+            next_step=f"Write `copy = [{listed}]` in the [[destination]] of "
+            f"`{self.destination.dotted}` ({self.move.plan.place(self.group.spec.line)}), "
+            "so that it gets the guard with all that changes what it sets.",
+            place=self.source.place(node.lineno),
+        )
+        return self._copied_if_plain(refusal, changed)
+
+    def _copied_if_plain(self, refusal: Refusal, flags: Sequence[str]) -> Refusal:
+        """Where constants alone are set beside guards, copying them is what one would do."""
+        symbols = self.symbols
+        nodes = [symbols.statements[i].node for flag in flags for i in symbols.defined[flag]]
+        plain = all(is_preset(n) or (holds_imports(n) and may_stand_twice(n)) for n in nodes)
+        if not plain or any(f in symbols.rebound or f in symbols.mutations for f in flags):
+            return refusal
+        return Copying(refusal, {self.group.spec.line: tuple(flags)})
 
     def _stands_alone(self, binding: ImportedBinding) -> bool:
         """Whether an import can be taken out of its guard, whatever else that holds."""
@@ -298,11 +316,25 @@ class _Deriver:
         symbols = self.symbols if existing is None else existing.symbols
         postponed = symbols.has_future_annotations
         apart = name in self.group.spec.type_checking
+        if target == self.source.after.dotted and self.move.plan.newer:
+            target = "typing" if self._is_switch(name) else target
+            apart = apart or self._is_for_checkers(name)
         annotates = apart or self.needs.only_annotates(name, postponed=postponed)
         pragma = "# noqa: F401" if all(map(is_fixture_use, self.needs.names[name])) else None
         self.result.wanted.append(
             Wanted(target, self._spell(target, None), ImportedName(name), annotates, pragma, apart)
         )
+
+    def _is_for_checkers(self, name: str) -> bool:
+        """Whether the source has a name for type checkers only, so that no run can import it."""
+        places = self.symbols.bindings.get(name, ())
+        nodes = [self.symbols.statements[index].node for index, _ in places]
+        return bool(nodes) and all(map(is_type_checking, nodes))
+
+    def _is_switch(self, name: str) -> bool:
+        """Whether the source sets `TYPE_CHECKING = False`, which type checkers know by its name."""
+        nodes = [self.symbols.statements[i].node for i in self.symbols.defined.get(name, ())]
+        return name == _SWITCH and bool(nodes) and all(map(is_preset, nodes))
 
     def _spell(self, target: str, like: ast.ImportFrom | None) -> str:
         """Absolute, unless `like`, or else most of the source, spells such imports with dots."""
@@ -456,6 +488,10 @@ class _Deriver:
                 self.context.already(name)  # refuses if the destination means something else
         piece = Piece(statement.index, text, not depends, names)
         (self.result.tail if depends else self.result.head).append(piece)
+
+
+def _may_fail(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Try) or suppresses(node)
 
 
 def _bound(site: Site) -> set[str]:

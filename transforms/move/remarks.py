@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from transforms.move.cut import Cut
@@ -17,6 +18,7 @@ from transforms.source.symbols import Symbols
 from transforms.syntax.called import called_name, decorating, last_name
 from transforms.syntax.kinds import is_main_guard
 
+_MARK = "pytestmark"
 _SHOWN = 3  # names that a message lists
 _OWN_PLACE = frozenset({"__file__", "__path__", "__package__", "__spec__", "__loader__"})
 # Functions that look up files or modules from the name of a module.
@@ -37,6 +39,7 @@ def remarks(move: Move, cuts: Sequence[Cut]) -> Iterator[Note]:
         if not (back or _is_exported_above(group, move)):
             yield from class_registrations(group, move)
         yield from _prepared_imports(group)
+        yield from _marks(group)
     for source in move.sources:
         yield from _calls_that_stay(source)
     for cut in cuts:
@@ -85,7 +88,9 @@ def _own_names(cut: Cut) -> Iterator[Note]:
         if statement.index in source.cut:
             continue
         for reference in source.symbols.references[statement.index]:
-            if reference.owner is None and _asks_for_names(reference):
+            if reference.owner is None and (
+                _asks_for_names(reference) or _runs_text(reference, lost)
+            ):
                 message = f"`{reference.name}` no longer leads to {shown} here; {keep}."
                 yield _note(source, "own module", reference.node, message)
 
@@ -112,12 +117,42 @@ def _fixtures(cut: Cut) -> Iterator[Note]:
                 yield _note(source, "fixture", fixture.node, message)
 
 
+def _marks(group: Group) -> Iterator[Note]:
+    """`pytestmark` marks every test of its module, and none that has left it."""
+    source, symbols = group.source, group.source.symbols
+    indices = symbols.defined.get(_MARK, ())
+    if not indices or set(indices) & {*group.body, *group.carried, *group.copied}:
+        return
+    tests = [name for name in group.spec.symbols if name.startswith(("test", "Test"))]
+    if tests:
+        message = (
+            f'`{_MARK}` no longer marks `{tests[0]}`; `copy = ["{_MARK}"]` in the '
+            f"[[destination]] of `{group.located.dotted}` lets it."
+        )
+        yield _note(source, "fixture", symbols.statements[indices[0]].node, message)
+
+
 def _asks_for_names(reference: Reference) -> bool:
     """`globals()`, `vars()`, `dir()`, and `__name__` by which a module is looked up."""
     if reference.name in ("globals", "vars", "dir", "locals"):
         deferred = reference.deferred and reference.name != "globals"
         return _is_bare_call(reference) and not deferred
     return reference.name == "__name__" and looks_up_by_name(reference)
+
+
+def _runs_text(reference: Reference, lost: Sequence[str]) -> bool:
+    """`eval("Money")`: a text is run that names what left, or that nobody knows."""
+    if reference.name not in ("eval", "exec"):
+        return False
+    for node in ast.walk(reference.statement):
+        if isinstance(node, ast.Call) and node.func is reference.node and node.args:
+            first = node.args[0]
+            if len(node.args) > 1:
+                return False  # among other names
+            if not isinstance(first, ast.Constant):
+                return True
+            return any(re.search(rf"\b{re.escape(name)}\b", str(first.value)) for name in lost)
+    return False
 
 
 def _is_bare_call(reference: Reference) -> bool:

@@ -18,14 +18,14 @@ from transforms.tree.names import Names
 # Calls that list what lies in a folder or a package.
 _LISTING = frozenset(
     {"iter_modules", "walk_packages", "listdir", "scandir", "glob", "iglob", "rglob", "iterdir"}
-    | {"walk", "fwalk"}
+    | {"walk", "fwalk", "contents"}
 )
 _DEEP = frozenset({"walk_packages", "walk", "fwalk", "rglob"})  # those that list what lies below
 _CALLS = re.compile(
     rb"(?<!ast\.)\b(?:" + b"|".join(name.encode() for name in sorted(_LISTING)) + rb")[ \t]*\("
 )
-_PLACES = re.compile(rb"\b__(?:path|file)__\b")
-_OWN_FOLDER = frozenset({"__path__", "__file__"})
+_PLACES = re.compile(rb"\b__(?:path|file|package|spec)__\b|\bfiles\(__name__\)")
+_OWN_FOLDER = frozenset({"__path__", "__file__", "submodule_search_locations"})
 
 
 def folder_scans(created: Iterable[str], tree: Tree, names: Names) -> Iterator[Note]:
@@ -67,13 +67,20 @@ def _scans(path: str, data: bytes, package: str, *, own: bool) -> Iterator[ast.C
         tree = parse(data, path)
     except Refusal:
         return
-    asks = any(last_name(node) in _OWN_FOLDER for node in ast.walk(tree))
+    asks = any(last_name(node) in _OWN_FOLDER or _is_files(node) for node in ast.walk(tree))
     last = package.rpartition(".")[2]
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and called_name(node) in _LISTING and not _is_ast(node):
             reaches = asks and (own or called_name(node) in _DEEP)
             if reaches or _names(node, package, last):
                 yield node
+
+
+def _is_files(node: ast.AST) -> bool:
+    """`importlib.resources.files(__package__)`: the folder of the file's own package."""
+    if not isinstance(node, ast.Call) or called_name(node) not in ("files", "contents"):
+        return False
+    return any(last_name(item) in ("__package__", "__name__") for item in node.args)
 
 
 def _is_ast(call: ast.Call) -> bool:

@@ -158,6 +158,14 @@ class AuthoredEdit:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredDeletion:
+    """A file that goes, with all that the rest of the plan leaves in it."""
+
+    file: ModuleName
+    line: int = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Accept:
     """Something that a person has looked at and takes: what would else be refused.
 
@@ -183,6 +191,7 @@ class Plan:
     shrink: tuple[ShrinkRule, ...] = ()
     files: tuple[AuthoredFile, ...] = ()
     edits: tuple[AuthoredEdit, ...] = ()
+    deletions: tuple[AuthoredDeletion, ...] = ()
     accepts: tuple[Accept, ...] = ()
     formatters: str = "repository"
     roots: tuple[str, ...] = ()
@@ -198,7 +207,10 @@ class Plan:
 
     @property
     def authored_lines(self) -> int:
-        """Lines of literal text, in headers, in whole files and in edits."""
+        """Lines of literal text, in headers, in whole files and in edits.
+
+        What it deletes is counted where the tree is known: `Outcome.authored_lines`.
+        """
         headers = sum(len(item.header_rows()) for item in self.destinations)
         files = sum(item.lines for item in self.files)
         return headers + files + sum(item.lines for item in self.edits)

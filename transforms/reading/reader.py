@@ -12,6 +12,7 @@ from transforms.reading.model import (
     OF_THE_MOVER,
     OF_THE_VERDICT,
     Accept,
+    AuthoredDeletion,
     AuthoredEdit,
     AuthoredFile,
     Destination,
@@ -56,7 +57,8 @@ def read(reader: Reader) -> Plan:
         import_from=_routes(top),
         shrink=tuple(_shrink(t) for t in top.tables("shrink", required=False)),
         files=tuple(_authored_file(t) for t in authored if "text" in t.data),
-        edits=tuple(_authored_edit(t) for t in authored if "text" not in t.data),
+        edits=tuple(_authored_edit(t) for t in authored if not {"text", "delete"} & t.data.keys()),
+        deletions=tuple(_deletion(t) for t in authored if "delete" in t.data),
         accepts=tuple(_accept(t) for t in top.tables("accept", required=False)),
         formatters=top.choice("formatters", ("repository", "none"), default="repository"),
         roots=tuple(_root(top, root) for root in top.strings("roots")),
@@ -255,6 +257,20 @@ def _authored_edit(table: Reader) -> AuthoredEdit:
     return AuthoredEdit(file=_authored_name(table), old=old, new=table.text("new"), line=table.line)
 
 
+def _deletion(table: Reader) -> AuthoredDeletion:
+    for key in ("text", "old", "new", "executable"):
+        if key in table.data:
+            raise table.refuse(
+                key,
+                "`delete` takes the file away",
+                "Keep one of the two; what replaces the file is a table of its own, with `text`.",
+            )
+    table.only("file", "path", "delete")
+    if not table.boolean("delete"):
+        raise table.refuse("delete", "it says that nothing is done", "Write `delete = true`.")
+    return AuthoredDeletion(file=_authored_name(table), line=table.line)
+
+
 def _accept(table: Reader) -> Accept:
     table.only("kind", "module", "symbol", "reason")
     reason = table.string("reason").strip()
@@ -420,11 +436,12 @@ def _check_symbols(plan: Plan, top: Reader) -> None:
 
 
 def _check_distinct(plan: Plan) -> None:
-    """No module is a source twice, no file is authored whole twice, nothing is accepted twice."""
+    """No module is a source twice, no file is authored or deleted twice, nothing accepted twice."""
     for items, what in (
         ([(str(item.module), item.line) for item in plan.sources], "a source"),
         ([(str(item.module), item.line) for item in plan.moves], "moved whole"),
         ([(str(item.file), item.line) for item in plan.files], "authored whole"),
+        ([(str(item.file), item.line) for item in plan.deletions], "deleted"),
         (
             [(f"{a.kind} {a.module} {a.symbol}".strip(), a.line) for a in plan.accepts],
             "accepted",

@@ -66,25 +66,22 @@ def _tables(plan: Plan) -> Iterator[tuple[str, list[str]]]:
         if rule.statement is not None:
             fields.append(f"statement = {quote(rule.statement)}")
         yield "shrink", [*fields, f"as = {quote(rule.style)}"]
-    for file in plan.files:
-        fields = [_file(file.file)]
-        if file.executable:
-            fields.append("executable = true")
-        yield "author", [*fields, f"text = {block(file.text)}"]
-    for edit in plan.edits:
-        yield (
-            "author",
-            [
-                _file(edit.file),
-                f"old = {block(edit.old)}",
-                f"new = {block(edit.new)}",
-            ],
-        )
+    yield from (("author", fields) for fields in _authored(plan))
     for item in plan.accepts:
         fields = [f"kind = {quote(item.kind)}", f"module = {quote(str(item.module))}"]
         if item.symbol:
             fields.append(f"symbol = {quote(item.symbol)}")
         yield "accept", [*fields, f"reason = {quote(item.reason)}"]
+
+
+def _authored(plan: Plan) -> Iterator[list[str]]:
+    for file in plan.files:
+        mode = ["executable = true"] if file.executable else []
+        yield [_file(file.file), *mode, f"text = {block(file.text)}"]
+    for edit in plan.edits:
+        yield [_file(edit.file), f"old = {block(edit.old)}", f"new = {block(edit.new)}"]
+    for gone in plan.deletions:
+        yield [_file(gone.file), "delete = true"]
 
 
 def _source(source: Source) -> list[str]:

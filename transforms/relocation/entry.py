@@ -324,7 +324,7 @@ class Relocation:
         for path, blob in sorted(self.after.items()):
             if blob is None or blob.mode not in (REGULAR, EXECUTABLE) or blob.data in parsed:
                 continue
-            if path.endswith(".py"):
+            if path.endswith(".py") and path not in self.authored:  # that stands as it is
                 parsed[blob.data] = parse(blob.data, path)
         refuse_new_cycles(self.targets, self.tree, self.after, self.names, parsed, self.accepts)
 

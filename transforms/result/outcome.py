@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from transforms.errors import Place
 from transforms.result.changes import ChangeSet
 
+DELETION = "deletion"  # kind of what a plan authors: a file that goes
+
 
 @dataclass(frozen=True, slots=True)
 class Destination:
@@ -87,14 +89,19 @@ class Authored:
     """Literal text that the plan brings: the lines that it adds, and those that it takes away."""
 
     path: str
-    kind: str  # `header`, `file` or `edit`
+    kind: str  # `header`, `file`, `edit` or `deletion`
     added: tuple[str, ...]
     removed: tuple[str, ...] = ()
 
     @property
+    def deletes(self) -> bool:
+        """Whether the whole file goes."""
+        return self.kind == DELETION
+
+    @property
     def lines(self) -> int:
-        """Count the added lines."""
-        return len(self.added)
+        """Count the added lines; of a file that goes what it held, at least one line."""
+        return max(1, len(self.removed)) if self.deletes else len(self.added)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +140,15 @@ class Outcome:
 
     @property
     def authored_lines(self) -> int:
-        """Lines of literal text that the plan brings."""
+        """Lines of literal text that the plan brings, and lines of the files that it deletes."""
         return sum(item.lines for item in self.authored)
 
     @property
     def unwritten_lines(self) -> int:
         """Lines that authored edits take away and put no line in the place of."""
         return sum(max(0, len(item.removed) - item.lines) for item in self.authored)
+
+    @property
+    def deleted_lines(self) -> int:
+        """Those of the authored lines that are lines of files which the plan deletes."""
+        return sum(item.lines for item in self.authored if item.deletes)

@@ -41,7 +41,7 @@ def is_main_guard(node: ast.stmt) -> bool:
     )
 
 
-def statements_inside(node: ast.If | ast.Try) -> Iterator[ast.stmt]:
+def statements_inside(node: ast.If | ast.Try | ast.With) -> Iterator[ast.stmt]:
     """List the statements of all branches of a guard, those of its handlers as well."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):

@@ -13,15 +13,17 @@ from typing import TypeVar
 from transforms.engine import apply
 from transforms.errors import Refusal
 from transforms.formatters import Formatters
+from transforms.move.deleted import paths_of_deleted
 from transforms.reading.load import dump_plan
-from transforms.reading.model import Plan
+from transforms.reading.model import AuthoredDeletion, AuthoredEdit, AuthoredFile, Plan
 from transforms.tree import GitTree
 from verify.carry.fitting import Fit, Told, without_empty
 from verify.history.scratch import Scratch
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-Skipped = frozenset[tuple[str, int]]  # literal text that is left out: `file` or `edit`, its number
+_FILE, _EDIT, _DELETION = "file", "edit", "deletion"
+Skipped = frozenset[tuple[str, int]]  # literal text that is left out: its kind and its number
 NOTHING: Skipped = frozenset()
 
 
@@ -64,7 +66,7 @@ class Replays:
 
         Raises `Refusal` where it cannot be applied to one of them.
         """
-        skipped, told = NOTHING, tuple[Told, ...]()
+        skipped, told = self._touched(before, after), tuple[Told, ...]()
         while True:
             first = self.replay(*before, skipped)
             second = self.replay(*after, first.skipped)
@@ -72,6 +74,23 @@ class Replays:
             if second.skipped == first.skipped:
                 return first, replace(second, told=told)
             skipped = second.skipped
+
+    def _touched(self, before: tuple[str, Fit], after: tuple[str, Fit]) -> Skipped:
+        """Give the deletions of files that a commit changes: what it did there must not vanish.
+
+        With the files on both sides, merging asks about them where the split has deleted them.
+        """
+        found: set[tuple[str, int]] = set()
+        if before[1].plan.deletions and not (before[1].made or after[1].made):
+            old, new = self.opened(before[0]), self.opened(after[0])
+            for tree, (_, fit) in ((old, before), (new, after)):
+                for number, path in enumerate(paths_of_deleted(fit.plan, tree)):
+                    if path is not None and old.blob(path) != new.blob(path):
+                        found.add((_DELETION, number))
+                        found |= {
+                            (_FILE, n) for n, f in enumerate(fit.plan.files) if str(f.file) == path
+                        }
+        return frozenset(found)
 
     def replay(self, tree: str, fit: Fit, skipped: Skipped = NOTHING) -> Replayed:
         """Apply a plan to a tree. Raises `Refusal`."""
@@ -107,21 +126,23 @@ class Replays:
 
 
 def _left(plan: Plan, skipped: Skipped) -> Plan:
-    files = tuple(f for n, f in enumerate(plan.files) if ("file", n) not in skipped)
-    edits = tuple(e for n, e in enumerate(plan.edits) if ("edit", n) not in skipped)
-    return replace(plan, files=files, edits=edits)
+    files = tuple(f for n, f in enumerate(plan.files) if (_FILE, n) not in skipped)
+    edits = tuple(e for n, e in enumerate(plan.edits) if (_EDIT, n) not in skipped)
+    gone = tuple(d for n, d in enumerate(plan.deletions) if (_DELETION, n) not in skipped)
+    return replace(plan, files=files, edits=edits, deletions=gone)
 
 
 def _literal(plan: Plan, refusal: Refusal) -> tuple[str, int] | None:
     """Find the literal text of the plan that a refusal is about."""
-    for kind, lines in (
-        ("file", [file.line for file in plan.files]),
-        ("edit", [edit.line for edit in plan.edits]),
-    ):
-        for number, line in enumerate(lines):
-            if _is_at(plan, line, refusal):
+    for kind, items in _literals(plan).items():
+        for number, item in enumerate(items):
+            if _is_at(plan, item.line, refusal):
                 return kind, number
     return None
+
+
+def _literals(plan: Plan) -> dict[str, tuple[AuthoredFile | AuthoredEdit | AuthoredDeletion, ...]]:
+    return {_FILE: plan.files, _EDIT: plan.edits, _DELETION: plan.deletions}
 
 
 def _is_at(plan: Plan, line: int, refusal: Refusal) -> bool:
@@ -131,6 +152,6 @@ def _is_at(plan: Plan, line: int, refusal: Refusal) -> bool:
 
 def _told(plan: Plan, unfit: tuple[str, int], refusal: Refusal) -> Told:
     kind, number = unfit
-    file = plan.files[number].file if kind == "file" else plan.edits[number].file
+    file = _literals(plan)[kind][number].file
     message = f"literal text of the plan does not fit and is left out: {refusal.cause}"
     return Told("skipped", str(file), message)

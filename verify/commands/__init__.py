@@ -10,6 +10,7 @@ infer    `repot infer`
 options  options that all subcommands take
 origin   `repot origin`
 plan     `repot plan`
+pythons  another Python on this machine, where syntax is newer than this one
 review   `repot review`
 series   `repot series`
 verify   `repot verify`

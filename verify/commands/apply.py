@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from verify.commands.options import Repo, UsageError, conclude, reporting
+from verify.commands.options import (
+    FormattersTable,
+    Repo,
+    UsageError,
+    conclude,
+    reporting,
+    with_table,
+)
 from verify.report import console
 from verify.report.console import Output
 from verify.report.escape import visible
@@ -65,6 +72,7 @@ class Request:
     at: str | None
     mode: str
     formatters: str | None
+    table: Path | None = None
     certify: bool = True
 
 
@@ -88,6 +96,7 @@ def apply(
             "--formatters", help="The repository's own, or none; as the plan says by default."
         ),
     ] = None,
+    formatters_table: FormattersTable = None,
     undo: Annotated[
         bool,
         typer.Option("--undo", help="Take back what --write wrote last: all or nothing."),
@@ -106,6 +115,7 @@ def apply(
         mode=_mode(context, diff=diff, check=check, write=write, undo=undo),
         formatters=formatters.value if formatters else None,
         certify=not no_certify,
+        table=formatters_table,
     )
     if write and no_certify:
         raise UsageError(
@@ -147,11 +157,12 @@ def _run(request: Request, shown: Output, telling: Working) -> Report | None:
     plan = load_plan(request.plan)
     telling.step("applying", 1, 3)
     tree = open_tree(request.repo, request.at)
-    if (request.formatters or plan.formatters) == Formatters.NONE.value:
-        chosen = formatters.no_formatters()
-    else:
-        chosen = formatters.repository_formatters(tree)
-    outcome = engine.apply(plan, tree, formatters=chosen)
+    with with_table(request.table):
+        if (request.formatters or plan.formatters) == Formatters.NONE.value:
+            chosen = formatters.no_formatters()
+        else:
+            chosen = formatters.repository_formatters(tree)
+        outcome = engine.apply(plan, tree, formatters=chosen)
     telling.step("judging", 2, 3)
     done = Applied(
         plan=str(request.plan),

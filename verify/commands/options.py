@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import wraps
 from itertools import combinations
@@ -14,6 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from transforms.errors import Refusal
+from verify.commands.pythons import command_line, with_python
 from verify.report.console import INTERRUPTED, STDOUT, Output, print_text
 from verify.report.forms import render
 from verify.report.progress import Working, working
@@ -48,6 +50,26 @@ RANGE is one of:
   BASE...TARGET  the change since the two parted
   COMMIT         its parent to it; a merge is judged against its first parent
   nothing        what is not committed yet, as git would store it, against HEAD"""
+
+
+FormattersTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--formatters-table",
+        metavar="FILE",
+        help="A table of formatters' versions beside Repot's own, for newer ones.",
+        show_default=False,
+    ),
+]
+
+
+def with_table(table: Path | None) -> AbstractContextManager[None]:
+    """Give the context in which the versions of a table that the user named are known, too."""
+    if table is None:
+        return nullcontext()
+    from transforms.formatters.versions import beside
+
+    return beside(table)
 
 
 class UsageError(typer.TyperException):
@@ -158,7 +180,7 @@ def conclude(command: str, output: Output, work: Callable[[Working], Report | No
             report = work(telling)
         report = _timed(report, telling)
     except Refusal as refusal:
-        report = refused(command, refusal)
+        report = refused(command, with_python(refusal, command_line(command)))
     except (typer.TyperException, typer.Exit):
         raise
     except KeyboardInterrupt as interrupt:

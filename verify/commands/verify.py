@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from verify.commands.options import Repo, conclude, reporting
+from verify.commands.options import FormattersTable, Repo, conclude, reporting, with_table
 from verify.report.console import Output
 from verify.report.progress import Working
 from verify.report.report import Report
@@ -37,14 +37,19 @@ def verify(
     base: Annotated[str, typer.Option("--base", metavar="REV", help="The commit before the move.")],
     target: Annotated[str, typer.Option("--target", metavar="REV", help="The commit after it.")],
     repo: Repo = Path(),
+    formatters_table: FormattersTable = None,
     *,
     shown: Output,
 ) -> None:
     """Read the command line, then replay."""
-    conclude("verify", shown, lambda telling: _run(plan, repo, base, target, telling))
+    conclude(
+        "verify", shown, lambda telling: _run(plan, repo, base, target, telling, formatters_table)
+    )
 
 
-def _run(path: Path, repo: Path, base: str, target: str, telling: Working) -> Report:
+def _run(
+    path: Path, repo: Path, base: str, target: str, telling: Working, table: Path | None
+) -> Report:
     from transforms.reading.load import load_plan
     from verify.history.revisions import literal_commits
     from verify.proofs.prove import formatters_of
@@ -55,5 +60,6 @@ def _run(path: Path, repo: Path, base: str, target: str, telling: Working) -> Re
     telling.step("reading the commits", 1, 2)
     before, after = literal_commits(repo, base, target)
     telling.step("replaying", 2, 2)
-    done = replay(plan, before, after, formatters_of(plan.formatters, before))
+    with with_table(table):
+        done = replay(plan, before, after, formatters_of(plan.formatters, before))
     return replayed(str(path), plan.title, done)

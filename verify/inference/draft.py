@@ -11,12 +11,20 @@ from dataclasses import replace
 
 from transforms.errors import Place, Refusal
 from transforms.paths import ModuleName
-from transforms.reading.model import FORMATS, AuthoredFile, Destination, Package, Plan, Source
+from transforms.reading.model import (
+    FORMATS,
+    AuthoredDeletion,
+    AuthoredFile,
+    Destination,
+    Package,
+    Plan,
+    Source,
+)
 from transforms.tree import GitTree
 from transforms.tree.names import Names, resolve_import
 from verify.inference.evidence import Evidence, File, Moved
 from verify.inference.modules import WholeMoves, forwards
-from verify.inference.remainder import text_of
+from verify.inference.remainder import may_be_authored, text_of
 
 _INIT = "__init__.py"
 _ALL = "__all__"
@@ -76,6 +84,7 @@ class Draft:
             destinations=tuple(self._destinations()),
             packages=tuple(self._exports()),
             files=tuple(self._authored()),
+            deletions=tuple(self._deleted()),
             import_from=self._routes(),
             title=title,
             format=FORMATS[-1],
@@ -267,6 +276,23 @@ class Draft:
                 text = text_of(file.data)
                 if text and not taken and str(self.name(path, package=True)) not in derived:
                     yield AuthoredFile(self.name(path, package=True), text, 0)
+
+    def _deleted(self) -> Iterator[AuthoredDeletion]:
+        """Code that is gone without having moved: it is no caller, and in nobody's way.
+
+        So is what a module that came whole replaces. Of sources, and of the `__init__` that says
+        what names mean, the move leaves something first.
+        """
+        sources = {m.source for m in self.moves} | self.becomes.keys()
+        went = self.whole.keys() | {f"{path}i" for path in self.whole}
+        taken = self._came.keys() - went
+        for path in sorted(self.evidence.old):
+            if posixpath.basename(path).startswith("__init__.") or path in sources | went:
+                continue
+            made_way = forwards(self.evidence.old[path].data)
+            gone = path in taken and not made_way if path in self.after else True
+            if gone and may_be_authored(path):
+                yield AuthoredDeletion(ModuleName(path, is_path=True), 0)
 
 
 def imported(file: File, names: Names, *, top: bool = False) -> list[tuple[str, str]]:

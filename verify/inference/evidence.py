@@ -6,10 +6,9 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 
-from transforms.errors import Refusal
+from transforms.errors import Place, Refusal
 from transforms.move.copies import is_copyable
 from transforms.source.module import first_line
 from transforms.syntax.parsing import parse
@@ -92,18 +91,23 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the two trees show. `old` and `new` are the changed Python files that can be read."""
+    """What the two trees show. `old` and `new` are the changed Python files that can be read.
+
+    `unread` are the places where the others cannot be.
+    """
 
     old: Mapping[str, File]
     new: Mapping[str, File]
     moved: tuple[Moved, ...]
     notes: tuple[str, ...]
+    unread: tuple[Place, ...] = ()
 
 
 def gather(base: GitTree, target: GitTree) -> Evidence:
     """Compare what the changed Python files of two commits define at top level."""
     paths = [path for path in differing(base, target) if path.endswith((".py", ".pyi"))]
-    old, new = _files(base, paths), _files(target, paths)
+    unread: dict[str, Place] = {}
+    old, new = _files(base, paths, unread), _files(target, paths, unread)
     lost: dict[str, list[str]] = defaultdict(list)
     for path, file in old.items():
         kept = new[path].defined() if path in new else {}
@@ -120,7 +124,8 @@ def gather(base: GitTree, target: GitTree) -> Evidence:
             if name not in had and left:
                 source = _origin(name, left, file, item, old, notes)
                 moved.append(Moved(source, path, item.first, name, item.is_helper))
-    return Evidence(old, new, _once(moved, old, new, notes), tuple(notes))
+    once = _once(moved, old, new, notes)
+    return Evidence(old, new, once, tuple(notes), tuple(unread[path] for path in sorted(unread)))
 
 
 def _alike(one: bytes, other: bytes) -> bool:
@@ -136,13 +141,14 @@ def _share(part: re.Pattern[bytes], one: bytes, other: bytes) -> float:
     return (mine & theirs).total() / max(1, min(mine.total(), theirs.total()))
 
 
-def _files(tree: GitTree, paths: list[str]) -> dict[str, File]:
+def _files(tree: GitTree, paths: list[str], unread: dict[str, Place]) -> dict[str, File]:
+    """Read files; what cannot be read is not explained: it is authored, or left over."""
     found = {}
     for path, entry in entries_at(tree, paths).items():
-        with suppress(
-            Refusal
-        ):  # what cannot be read is not explained: it is authored, or left over
+        try:
             found[path] = read_file(path, entry.data)
+        except Refusal as refusal:
+            unread.setdefault(path, refusal.place or Place(path))
     return found
 
 

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transforms.errors import Place, Refusal
 from transforms.reading.load import dump_plan, parse_plan
 from transforms.reading.model import Plan
+from transforms.reading.schema import locate_keys
 from transforms.syntax.parsing import parsed_once
 from transforms.tree import GitTree
 from verify.history.ranges import differing, entries_at
 from verify.inference.draft import Draft
 from verify.inference.evidence import Evidence, gather
 from verify.inference.relocated import relocated
-from verify.inference.remainder import authored, named_paths, why_unsayable
+from verify.inference.remainder import Lack, authored, named_paths, why_unsayable
 from verify.inference.search import Search
 from verify.inference.share import Share, share
 from verify.inference.trials import Trial, Trials
 from verify.proofs.replay import Replay, compared, replay
+
+_PLAN = "inferred plan"
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+_MOST_UNFIT = 8  # files whose literal text no plan may have, each found by one replay
 
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
     """A plan with its text, what it gives, and what a reader should know of how it was chosen.
 
-    `left` are paths that no plan can give: deleted beside the move, binary, links, changed modes.
+    `left` are paths that no plan can give: binary, links, what machines run by themselves.
     `notes` are of what was ambiguous, `without` of formatters that could not be had.
     """
 
@@ -56,30 +62,31 @@ def _infer(base: GitTree, target: GitTree, title: str) -> Inferred:
     trials = Trials(base, target, evidence.old)
     best = _best(base, target, title, evidence, whole, trials)
     if best is None:
-        raise Refusal(
-            "nothing-moved",
-            "No top-level name left one Python file for another in this range.",
-            next_step="Look at it with `repot certify`, or choose another range.",
-        )
+        raise _nothing(evidence)
     if best.outcome is not None:
         best = trials.attempt(best.plan, cycles=True)
     if best.outcome is None:
         raise best.refusal or AssertionError("neither an outcome nor a refusal")
-    plan, left = _completed(best, base, target)
-    _require_sayable(plan)
-    text = dump_plan(plan, _comments(plan))
-    try:
-        plan = parse_plan(text.encode(), "inferred plan")
-        if plan == best.plan:
-            done = compared(best.outcome, base, target)
-        else:
-            done = replay(plan, base, target, trials.formatters(plan.formatters), tree=trials.tree)
-    except Refusal:  # literal text that no plan may have: all of it is left over
-        plan, left, text = best.plan, tuple(sorted(best.off)), dump_plan(best.plan)
-        done = compared(best.outcome, base, target)
+    plan, left, text, done = _completed(best, base, target, trials)
     notes = evidence.notes if plan.sources else ()  # a module that moved whole leaves no doubt
     how_much = share(evidence, best.given)
     return Inferred(plan, text, done, how_much, notes, left, trials.without)
+
+
+def _nothing(evidence: Evidence) -> Refusal:
+    cause = "No top-level name left one Python file for another in this range."
+    step = "Look at it with `repot certify`, or choose another range."
+    if evidence.unread:
+        count = len(evidence.unread)
+        files = f"{count} changed Python files do" if count > 1 else "A changed Python file does"
+        cause = f"{cause[:-1]}, as far as it can be read: {files} not parse on Python {_PYTHON}."
+        step = "Run Repot on a Python that reads them; what none reads has no plan."
+    return Refusal(
+        "nothing-moved",
+        cause,
+        next_step=step,
+        place=evidence.unread[0] if evidence.unread else None,
+    )
 
 
 def _best(
@@ -142,16 +149,59 @@ def _require_sayable(plan: Plan) -> None:
             )
 
 
-def _completed(best: Trial, base: GitTree, target: GitTree) -> tuple[Plan, tuple[str, ...]]:
+def _completed(
+    best: Trial, base: GitTree, target: GitTree, trials: Trials
+) -> tuple[Plan, tuple[str, ...], str, Replay]:
+    """Write out what a plan lacks, and replay it: with the paths that no plan can give."""
     paths = sorted({*best.off, *differing(base, target)})
-    had = entries_at(base, paths)
-    given = {path: best.given[path] if path in best.given else had.get(path) for path in paths}
-    return authored(best.plan, given, entries_at(target, paths), best.off)
+    had, wanted = entries_at(base, paths), entries_at(target, paths)
+    unfit: set[str] = set()
+    while True:
+        lacks = [
+            Lack(path, had.get(path), best.given.get(path, had.get(path)), wanted.get(path))
+            for path in sorted(best.off.keys() - unfit)
+        ]
+        plan, left = authored(best.plan, lacks)
+        _require_sayable(plan)
+        text = dump_plan(plan, _comments(plan))
+        left = tuple(sorted({*left, *unfit}))
+        try:
+            plan = parse_plan(text.encode(), _PLAN)
+            if plan == best.plan and best.outcome is not None:
+                return plan, left, text, compared(best.outcome, base, target)
+            formatters = trials.formatters(plan.formatters)
+            done = replay(plan, base, target, formatters, tree=trials.tree)
+            return plan, left, text, done
+        except Refusal as refusal:  # literal text that no plan may have is left over
+            names = _authored_paths(plan)
+            bad = _unfit(names, text, refusal)
+            unfit |= best.off.keys() if bad is None or len(unfit) > _MOST_UNFIT else {bad}
+            if not names:
+                raise
+
+
+def _authored_paths(plan: Plan) -> list[str]:
+    """Give the files of the authored tables, in the order in which a plan is written."""
+    names = [item.file for item in plan.files] + [item.file for item in plan.edits]
+    return [str(name) for name in (*names, *(item.file for item in plan.deletions))]
+
+
+def _unfit(paths: Sequence[str], text: str, refusal: Refusal) -> str | None:
+    """Give the authored file that a refusal is about."""
+    place = refusal.place
+    if place is None or place.path != _PLAN:
+        return place.path if place is not None and place.path in paths else None
+    lines = locate_keys(text)
+    found = [
+        path
+        for number, path in enumerate(paths)
+        if lines.get(("author", number), 0) <= (place.line or 0)
+    ]
+    return found[-1] if found else None
 
 
 def _comments(plan: Plan) -> dict[str, str]:
-    names = [str(file.file) for file in plan.files] + [str(edit.file) for edit in plan.edits]
-    return dict.fromkeys(names, "Not derived by any rule: read these lines.")
+    return dict.fromkeys(_authored_paths(plan), "Not derived by any rule: read these lines.")
 
 
 def write_plan(text: str, path: Path) -> None:

@@ -1,14 +1,14 @@
-"""What no operation explains, as authored text: whole new files, and exact edits found once."""
+"""What no operation explains, as authored text: whole files, exact edits found once, deletions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
 
 from transforms.errors import Place, Refusal
 from transforms.paths import ModuleName, safe_path
 from transforms.reading.load import MAX_PLAN_BYTES
-from transforms.reading.model import AuthoredEdit, AuthoredFile, Plan
+from transforms.reading.model import AuthoredDeletion, AuthoredEdit, AuthoredFile, Plan
 from transforms.result.changes import EXECUTABLE, REGULAR
 from transforms.result.diff import edits
 from transforms.tree.automatic import refuse_automatic
@@ -17,36 +17,72 @@ from verify.history.ranges import Entry
 _CRLF = "\r\n"
 
 
-def authored(
-    plan: Plan, given: dict[str, Entry | None], wanted: dict[str, Entry], off: dict[str, int]
-) -> tuple[Plan, tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A path in which a plan does not give the target: before, as the plan has it, and wanted."""
+
+    path: str
+    had: Entry | None
+    have: Entry | None
+    want: Entry | None
+
+
+def authored(plan: Plan, lacks: Iterable[Lack]) -> tuple[Plan, tuple[str, ...]]:
     """Add to a plan what its result still lacks; and name the paths that no plan can give."""
     room = MAX_PLAN_BYTES // 4  # an escaped character can take six
-    files: list[AuthoredFile] = []
-    changed: list[AuthoredEdit] = []
     left: list[str] = []
-    for path in sorted(off):
-        have, want = given.get(path), wanted.get(path)
-        name = ModuleName(path, is_path=True)
-        if want is None or want.mode not in (REGULAR, EXECUTABLE) or not _may_be_authored(path):
-            left.append(path)
+    for lack in lacks:
+        found = _said(lack, room)
+        if found is None:
+            left.append(lack.path)
             continue
-        text = text_of(want.data)
-        if text is None or len(text) > room:
-            left.append(path)
-        elif have is None:
-            room -= len(text)
-            files.append(AuthoredFile(name, text, 0, executable=want.mode == EXECUTABLE))
-        elif have.mode != want.mode or not (mine := text_of(have.data)):
-            left.append(path)  # an edit quotes what it replaces
-        elif _ends(mine) != _ends(text) and _CRLF in (_ends(mine), _ends(text)):
-            left.append(path)
-        else:
-            if _ends(mine) == _CRLF:  # as an edit of such a file is written
-                mine, text = mine.replace(_CRLF, "\n"), text.replace(_CRLF, "\n")
-            changed += [AuthoredEdit(name, old, new, 0) for old, new in exact_edits(mine, text)]
-    plan = replace(plan, files=(*plan.files, *files), edits=(*plan.edits, *changed))
+        room -= sum(len(item.text) for item in found.files)
+        plan = replace(
+            plan,
+            files=(*plan.files, *found.files),
+            edits=(*plan.edits, *found.edits),
+            deletions=(*plan.deletions, *found.deletions),
+        )
     return plan, tuple(left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    files: tuple[AuthoredFile, ...] = ()
+    edits: tuple[AuthoredEdit, ...] = ()
+    deletions: tuple[AuthoredDeletion, ...] = ()
+
+
+def _said(lack: Lack, room: int) -> _Said | None:
+    """Say one path in authored text: made, edited, deleted, or deleted and made anew."""
+    path, have, want = lack.path, lack.have, lack.want
+    name = ModuleName(path, is_path=True)
+    gone = (AuthoredDeletion(name, 0),) if lack.had is not None and have is not None else ()
+    if not may_be_authored(path):
+        return None
+    if want is None:
+        return _Said(deletions=gone) if gone else None
+    text = text_of(want.data)
+    if want.mode not in (REGULAR, EXECUTABLE) or text is None or len(text) > room:
+        return None
+    edited = _edits(name, have, want.mode, text)
+    if edited is not None:
+        return _Said(edits=edited)
+    whole = (AuthoredFile(name, text, 0, executable=want.mode == EXECUTABLE),)
+    return _Said(files=whole, deletions=gone) if gone or have is None else None
+
+
+def _edits(
+    name: ModuleName, have: Entry | None, mode: int, text: str
+) -> tuple[AuthoredEdit, ...] | None:
+    """Say a change of a file as edits; None where it has no text, other line ends or a mode."""
+    if have is None or have.mode != mode or not (mine := text_of(have.data)):
+        return None  # an edit quotes what it replaces
+    if _ends(mine) != _ends(text) and _CRLF in (_ends(mine), _ends(text)):
+        return None
+    if _ends(mine) == _CRLF:  # as an edit of such a file is written
+        mine, text = mine.replace(_CRLF, "\n"), text.replace(_CRLF, "\n")
+    return tuple(AuthoredEdit(name, old, new, 0) for old, new in exact_edits(mine, text))
 
 
 def why_unsayable(path: str) -> str:
@@ -71,7 +107,7 @@ def named_paths(part: object) -> Iterator[str]:
             yield from named_paths(getattr(part, item.name))
 
 
-def _may_be_authored(path: str) -> bool:
+def may_be_authored(path: str) -> bool:
     """Whether a plan may write there: not where machines run what they find."""
     try:
         refuse_automatic(safe_path(path), Place(path))
@@ -109,14 +145,14 @@ def exact_edits(old: str, new: str) -> Iterator[tuple[str, str]]:
         first, last = edit.old_start + shift, edit.old_end + shift
         put = theirs[edit.new_start : edit.new_end]
         before, after = 0, 0
-        while text.count("".join(lines[first - before : last + after])) != 1 or (
-            first - before == last + after
+        while first - before == last + after or not _is_found(
+            lines, first - before, last + after, text
         ):
             grown = False
             if first - before > 0:
                 before, grown = before + 1, True
-            if last + after < len(lines) and (
-                text.count("".join(lines[first - before : last + after])) != 1 or not grown
+            if last + after < len(lines) and not (
+                grown and _is_found(lines, first - before, last + after, text)
             ):
                 after, grown = after + 1, True
             if not grown:
@@ -127,3 +163,9 @@ def exact_edits(old: str, new: str) -> Iterator[tuple[str, str]]:
         yield was, becomes
         text = "".join([*lines[:first], *put, *lines[last:]])
         shift += len(put) - (edit.old_end - edit.old_start)
+
+
+def _is_found(lines: list[str], first: int, last: int, text: str) -> bool:
+    """Whether some lines of a text are found once in it, and there: two blank ones may overlap."""
+    wanted = "".join(lines[first:last])
+    return text.count(wanted) == 1 and text.find(wanted) == len("".join(lines[:first]))

@@ -21,6 +21,7 @@ from transforms.reading.model import (
 )
 from transforms.result.diff import edits
 from transforms.source.imports import is_type_checking
+from transforms.syntax.comments import COOKIE
 from verify.inference.draft import Draft, imported
 from verify.inference.evidence import File, read_file
 from verify.inference.remainder import text_of
@@ -310,11 +311,13 @@ def _for_checkers(file: File) -> set[str]:
 
 
 def _head(file: File) -> str | None:
-    """The comments and the docstring that a file begins with; "" for none, None for no text."""
+    """The comments and the docstring that a file begins with; "" for none, None for no header."""
     text = text_of(file.data)
     if text is None or "\r" in text:
         return None
     rows = text.split("\n")
+    if any(COOKIE.match(row) for row in rows[:2]):
+        return None
     last = 0
     while last < len(rows) and rows[last].startswith("#"):
         last += 1

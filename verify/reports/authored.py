@@ -46,6 +46,9 @@ def authored_rows(item: Authored) -> tuple[Row, ...]:
 def authored_words(outcome: Outcome) -> str:
     """Word the count that every summary gives: `7 authored lines`."""
     words = counted(outcome.authored_lines, "authored line")
+    if outcome.deleted_lines:
+        files = counted(sum(item.deletes for item in outcome.authored), "deleted file")
+        words += f", {outcome.deleted_lines:,} of them in {files}"
     if outcome.unwritten_lines:
         words += f", and {outcome.unwritten_lines:,} taken away by authored edits"
     if outcome.accepted:

@@ -94,8 +94,8 @@ def _notes(found: Inferred) -> Section:
 
 def _left(found: Inferred) -> Section:
     why = (
-        "no plan can say this: a deletion beside the move, a link, a mode, bytes that are no text, "
-        "a path that is no UTF-8"
+        "no plan can say this: a link, bytes that are no text, a path that is no UTF-8, or what "
+        "machines run or obey by themselves"
     )
     return Section(
         "Left over", tuple(Finding("left over", Place(path), why) for path in found.left)

@@ -138,6 +138,47 @@ def test_formatters_are_named_by(text: str, labels: list[str]) -> None:
     assert [str(tool) for tool in tools] == labels
 
 
+LOCK = """version = 1
+
+[[package]]
+name = "ruff"
+version = "0.15.1"
+source = { registry = "https://pypi.org/simple" }
+"""
+BY_UV = {
+    "the linter that repairs": ("uv run ruff check --fix", ["ruff 0.15.1"], []),
+    "the formatter, with options of uv": (
+        "uv run --frozen -- ruff format",
+        ["ruff format 0.15.1"],
+        [],
+    ),
+    "a linter that only complains": ("uv run ruff check", [], []),
+    "a folder of its own choice": ("uv run ruff format src", [], ["own"]),
+    "another version beside the lock": ("uv run --with ruff==0.1.0 ruff format", [], []),
+    "another program": ("uv run mypy", [], []),
+    "a shell's command": ("bash -c 'uv run ruff format'", [], []),
+    "a quote that is not closed": ("uv run 'ruff", [], []),
+}
+
+
+@pytest.mark.parametrize(("entry", "labels", "unrun"), BY_UV.values(), ids=BY_UV)
+def test_a_local_hook_by_uv_takes_its_version_from_the_lock(
+    entry: str, labels: list[str], unrun: list[str]
+) -> None:
+    hook = f"repos:\n- repo: local\n  hooks:\n  - id: own\n    name: own\n    entry: {entry}\n"
+    hook += "    language: system\n    types: [python]\n"
+    files = {PRE_COMMIT: hook, "uv.lock": LOCK, "a.py": ""}
+    found = repository_formatters(MemoryTree(files))
+    assert [tool.label for tool in found.tools] == labels
+    assert [item.name for item in found.unrun] == unrun
+    without = repository_formatters(MemoryTree({**files, "uv.lock": "version = 1\n"}))
+    assert without.tools == ()
+    newer = {**files, "uv.lock": LOCK.replace("0.15.1", "99.0.0")}
+    if labels:
+        with pytest.raises(Refusal, match=r"ruff 99\.0\.0 is not in Repot's table of versions"):
+            repository_formatters(MemoryTree(newer))
+
+
 def test_ruff_that_its_configuration_lets_repair_is_run() -> None:
     for path, text in (
         ("ruff.toml", "fix = true\n"),
@@ -162,11 +203,11 @@ REFUSED = {
         5,
         "The nearest is 22.1.0",
     ),
-    "a pre-release": (
-        repo("https://github.com/PyCQA/isort", "9.0.0b5", "id: isort"),
+    "a pre-release that has no wheel": (
+        repo("https://github.com/PyCQA/isort", "9.0.0b9", "id: isort"),
         "formatter-version",
         5,
-        "isort 9.0.0b5 is not in",
+        "isort 9.0.0b9 is not in",
     ),
     "a branch": (
         repo("https://github.com/psf/black", "stable", "id: black"),

@@ -103,7 +103,7 @@ def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Add]:
     yield lambda runs: monkeypatch.setattr(
         registry, "FORMATTERS", (*registry.FORMATTERS, tidy(runs))
     )
-    for cached in (versions._lines, versions._pin, versions.needs):
+    for cached in (versions._lines, versions._pin, versions._needs):
         cached.cache_clear()
 
 

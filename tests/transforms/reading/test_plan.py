@@ -20,6 +20,7 @@ from transforms.reading.model import (
     OF_THE_MOVER,
     OF_THE_VERDICT,
     Accept,
+    AuthoredDeletion,
     AuthoredEdit,
     AuthoredFile,
     Destination,
@@ -307,6 +308,24 @@ SCHEMA = {
         10,
         "`text` brings a whole file",
         "another [[author]] table",
+    ),
+    "a deletion that is also an edit": (
+        DESTINATION + '[[author]]\nfile = "a.b"\ndelete = true\nold = "y"\n',
+        10,
+        "`delete` takes the file away",
+        "a table of its own",
+    ),
+    "a deletion that deletes nothing": (
+        DESTINATION + '[[author]]\nfile = "a.b"\ndelete = false\n',
+        9,
+        "it says that nothing is done",
+        "delete = true",
+    ),
+    "a file deleted twice": (
+        DESTINATION + '[[author]]\nfile = "a.d"\ndelete = true\n' * 2,
+        10,
+        "`a.d` is deleted twice (also in the table on line 7)",
+        "Keep one of the two",
     ),
     "a file authored whole twice": (
         DESTINATION + '[[author]]\nfile = "a.d"\ntext = "x"\n' * 2,
@@ -702,6 +721,14 @@ def random_plans(draw: st.DrawFn) -> Plan:
         edits=tuple(
             AuthoredEdit(file, old or "x", new, 1)
             for file, old, new in draw(st.lists(st.tuples(MODULES, TEXTS, TEXTS), max_size=3))
+        ),
+        deletions=tuple(
+            AuthoredDeletion(file, 1)
+            for file in draw(
+                st.lists(
+                    st.one_of(MODULES, st.just(ModuleName("x", True))), max_size=2, unique_by=str
+                )
+            )
         ),
         accepts=tuple(
             Accept(kind, module, reason.strip(), 1, symbol)

@@ -62,6 +62,7 @@ def test_dots_are_counted_by_line(text: str, dots: tuple[int, int]) -> None:
 def tables_are_where_they_say(text: str, plan: Plan) -> None:
     lines = text.split("\n")
     authored = [item.line for item in plan.files] + [item.line for item in plan.edits]
+    authored += [item.line for item in plan.deletions]
     for name, found in (
         ("source", [item.line for item in plan.sources]),
         ("destination", [item.line for item in plan.destinations]),

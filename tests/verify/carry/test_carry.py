@@ -63,6 +63,28 @@ class TestWhatFollows:
         assert story.over("--plan", str(tmp_path / "own.toml"))[0] == 0
         assert story.changed() == {"shop/money.py"}
 
+    def test_a_file_that_the_split_deletes_is_asked_for_where_the_branch_changed_it(
+        self, tmp_path: Path
+    ) -> None:
+        plan = f'{PLAN}\n[[author]]\nfile = "old.py"\ndelete = true\n'
+        before = {**BASE, PLAN_PATH: plan, "old.py": "OLD = 1\n"}
+        story = Story(tmp_path / "repo", before, {**SPLIT, PLAN_PATH: plan})
+        story.commit(TWO, "Beside it")
+        assert story.over()[0] == 0
+        assert "old.py" not in story.files()
+        story.git("branch", "--force", "feature", story.start)
+        story.state = dict(before)
+        story.commit({"old.py": None, "till.py": BEFORE["till.py"] + "print(1)\n"}, "Gone as well")
+        assert story.over()[0] == 0
+        assert story.changed() == {"till.py"}
+        story.git("branch", "--force", "feature", story.start)
+        story.state = dict(before)
+        story.commit({"old.py": "OLD = 2\n", **TWO}, "Changed")
+        code, data = story.over()
+        assert (code, data["outcome"]) == (1, "stopped")
+        assert "DU old.py" in story.git("-C", data["worktree"], "status", "--porcelain")
+        assert story.carry("--abort")[0] == 0
+
     def test_several_splits_are_passed_in_their_order(self, story: Story) -> None:
         second = PLAN.replace('"shop.orders"', '"till"').replace("shop.money", "shop.keys")
         second = second.replace('"Money"', '"KEY"')

@@ -109,12 +109,63 @@ def test_what_no_operation_explains_is_authored_and_counted(history: History) ->
     assert "# Not derived by any rule: read these lines." in result.text
 
 
+GONE: dict[str, tuple[Files, int]] = {
+    "a module": ({"old.py": "def old():\n    return 1\n"}, 2),
+    "data": ({"old.txt": "x\n", "LICENCE": "y\n"}, 2),
+    "an empty file": ({"shop/py.typed": ""}, 1),
+    "a package": ({"old/__init__.py": "", "old/a.py": "A = 1\n"}, 2),
+}
+
+
+@pytest.mark.parametrize(("files", "lines"), GONE.values(), ids=GONE)
+def test_a_deletion_beside_the_move_is_authored_and_counted(
+    files: Files, lines: int, history: History
+) -> None:
+    base, after = made(history, {**BEFORE, **files}, PLAN)
+    result = found(history, base, {path: text for path, text in after.items() if path not in files})
+    assert result.holds
+    assert {str(item.file) for item in result.plan.deletions} == files.keys()
+    assert result.replay.outcome.authored_lines == lines
+
+
+REPLACED: dict[str, tuple[str, str]] = {
+    "an empty file that gets text": ("", "X = 1\n"),
+    "other line ends": ("X = 1\r\nY = 2\r\n", "X = 1\nY = 2\n"),
+    "a file that is emptied": ("X = 1\n", ""),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), REPLACED.values(), ids=REPLACED)
+def test_what_no_edit_can_say_is_replaced(old: str, new: str, history: History) -> None:
+    base, after = made(history, {**BEFORE, "beside.py": old}, PLAN)
+    result = found(history, base, {**after, "beside.py": new})
+    assert result.holds
+    assert not result.left
+
+
+def test_edits_of_lines_that_repeat_are_found_where_they_are_meant(history: History) -> None:
+    """A blank line among three can be quoted by two of them, and these are found one line above."""
+    base, after = made(history, {**BEFORE, "notes.txt": "a\n\n\n\nb\n\nb\n"}, PLAN)
+    for text in ("a\n\n\nb\n\nb\n", "a\n\n\n\nb\nb\n", "\n\n\na\nb\n\n\n\nb\n"):
+        assert found(history, base, {**after, "notes.txt": text}).holds
+
+
+def test_literal_text_that_no_plan_may_have_leaves_the_rest(history: History) -> None:
+    """A package that exports what moved cannot be replaced: its file alone is left over."""
+    base, after = made(history, {**BEFORE, "notes.txt": "x\n"}, PLAN)
+    after |= {"notes.txt": "y\n", "link.txt": "z\n"}
+    result = found(history, base, {**after, "dodgy/sitecustomize.py": "X = 1\n"})
+    assert result.left == ("dodgy/sitecustomize.py",)
+    assert {str(item.file) for item in result.plan.files} == {"link.txt"}
+    assert {str(item.file) for item in result.plan.edits} == {"notes.txt"}
+
+
 def test_what_no_plan_can_say_is_left_over(history: History) -> None:
-    base, after = made(history, {**BEFORE, "old.txt": "x\n"}, PLAN)
-    del after["old.txt"]
+    base, after = made(history, {**BEFORE, "sitecustomize.py": "x = 1\n"}, PLAN)
+    del after["sitecustomize.py"]
     result = found(history, base, after)
     assert not result.replay.reproduces
-    assert result.left == ("old.txt",)
+    assert result.left == ("sitecustomize.py",)
 
 
 def test_a_name_that_two_files_lost_is_told(history: History) -> None:
@@ -266,6 +317,21 @@ def test_a_change_that_moves_nothing_has_no_plan(
     assert "No top-level name left one Python file" in capsys.readouterr().err
 
 
+def test_what_no_python_here_reads_is_told_where_nothing_moved(
+    history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = "def rate():\n    print 1\n"
+    base = history.commit({**BEFORE, "a.py": old})
+    target = history.commit({**BEFORE, "b.py": old})
+    assert cli.run(["infer", f"{base}..{target}", "--repo", str(history.folder)]) == 2
+    shown = " ".join(capsys.readouterr().err.split())
+    assert (
+        "a.py:2:5: No top-level name left one Python file for another in this range, as far"
+        in shown
+    )
+    assert "2 changed Python files do not parse on Python 3." in shown
+
+
 def test_the_json_holds_the_plan(history: History, tmp_path: Path) -> None:
     base, target = history.commit(BEFORE), history.commit(AFTER)
     report = tmp_path / "report.json"
@@ -296,13 +362,16 @@ def test_a_symbol_that_went_to_two_files_is_told(history: History) -> None:
     assert [str(file.file) for file in result.plan.files] == ["c.py"]
 
 
-def test_a_file_that_went_with_more_than_what_moved_is_left_over(history: History) -> None:
+def test_a_file_that_went_with_more_than_what_moved_is_deleted_with_the_rest(
+    history: History,
+) -> None:
     before = {"a.py": f"{TWIN}\n\nprint(rate())\n", "b.py": "X = 1\n"}
     after = {"b.py": f"X = 1\n\n\n{TWIN}"}
     result = found(history, GitTree(history.folder, history.commit(before)), after)
     assert moves(result.plan) == {("b", ("rate",))}
-    assert not result.replay.reproduces
-    assert result.left == ("a.py",)
+    assert result.holds
+    assert [str(item.file) for item in result.plan.deletions] == ["a.py"]
+    assert result.replay.outcome.authored_lines == 2  # the call, and a blank line
 
 
 def test_an_edit_inside_moved_code_is_authored_and_nothing_else(history: History) -> None:

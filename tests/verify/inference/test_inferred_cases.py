@@ -148,7 +148,8 @@ def outcome(item: Made, folder: Path) -> tuple[str, bool]:
     if not found.holds:
         return "left over" if found.left else "not moved by operations", newest
     lines = found.plan.authored_lines - item.plan.authored_lines
-    if lines > 0 or (found.plan.edits and not item.plan.edits):
+    deleted = len(found.plan.deletions) - len(item.plan.deletions)
+    if lines > 0 or deleted > 0 or (found.plan.edits and not item.plan.edits):
         return f"literal: {lines} more lines", newest
     return _AS_LITERAL, newest
 

@@ -188,6 +188,31 @@ def test_what_authored_lines_break_elsewhere_is_not_accepted(run: Run) -> None:
     assert "Nothing was written: behaviour would differ." in out
 
 
+GONE = '\n[[author]]\nfile = "{}"\ndelete = true\n'
+
+
+def test_a_deleted_module_that_somebody_still_imports_breaks(run: Run, tmp_path: Path) -> None:
+    files = {**BEFORE, "old.py": "OLD = 1\n", "user.py": "from old import OLD\n"}
+    code, out, err = run(files, PLAN + GONE.format("old.py"), "--write")
+    assert code == 1, out + err
+    assert "user.py:1: old.OLD: this imports OLD, which is no longer there" in out
+    assert (tmp_path / "repo/old.py").exists()
+
+
+def test_what_a_deleted_file_held_is_accepted_by_its_table_counted_and_comes_back(
+    run: Run, tmp_path: Path
+) -> None:
+    files = {**BEFORE, "old.py": "import json\n\nprint(json)\n", "old.csv": "a\nb\n"}
+    plan = PLAN + GONE.format("old.py") + GONE.format("old.csv")
+    code, out, err = run(files, plan, "--write")
+    assert code == 0, out + err
+    assert "5 authored lines, 5 of them in 2 deleted files" in out
+    assert not (tmp_path / "repo/old.py").exists()
+    code, out, err = run({}, plan, "--undo")
+    assert code == 0, out + err
+    assert (tmp_path / "repo/old.py").read_text() == files["old.py"]
+
+
 def test_text_never_stops(run: Run) -> None:
     edit = (
         '\n[[author]]\nfile = "shop/money.py"\nold = "import decimal"\n'

@@ -56,7 +56,7 @@ def certify(base: first.Files, target: first.Files, rest: first.Rest | None = No
     if looked is None:
         return found
     said = f"{WHY_FIRST} {WHY_PART.format(looked.read, looked.python)}"
-    more = kernel.certify(ours, theirs, looked.rest, blank=looked.blank)
+    more = looked.judge(ours, theirs)
     return replace(_worse(found, more), judge=said)
 
 

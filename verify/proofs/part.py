@@ -11,23 +11,25 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from transforms.result.changes import REGULAR
+from verify import kernel
 from verify.certificate import Files, Held, Rest
+from verify.kernel.door import reading
 from verify.kernel.nodes import walk
-from verify.kernel.source import IMPORTS, OpaqueError, parse, stored
+from verify.kernel.source import IMPORTS, OpaqueError, stored
 from verify.kernel.tree import Parsed, Tree, dotted
-from verify.kernel.verdict import BASE
-from verify.kernel.words import raw
+from verify.kernel.verdict import BASE, Certificate
+from verify.kernel.words import words
+from verify.proofs.naming import Naming
 
 ROOM = 3 << 17  # bytes of Python, of the larger side: seconds for the second kernel
 _SETTINGS = re.compile(
     r"(?:^|/)(?:[^/]+\.(?:toml|cfg|ini|pth|mk)|MANIFEST\.in|[Mm]akefile|[Jj]ustfile)$"
 )
 # Who lists the files of a folder, or the modules of a package.
-_LISTS = re.compile(
-    rb"\b(?:listdir|scandir|iterdir|r?glob|iter_modules|walk_packages|find_packages)\b"
-)
+_LISTS = words("listdir scandir iterdir glob rglob iter_modules walk_packages find_packages")
 _AT_ONCE = 64  # files that are read at once
 
 
@@ -40,6 +42,11 @@ class Part:
 
     rest: Held
     blank: frozenset[str]
+    parsed: Parsed  # what was parsed to choose it
+
+    def judge(self, base: Files, target: Files) -> Certificate:
+        """Ask the second kernel; only what breaks counts."""
+        return kernel.certify(base, target, self.rest, blank=self.blank, parsed=self.parsed)
 
     @property
     def read(self) -> int:
@@ -65,28 +72,30 @@ def part(base: Files, target: Files, rest: Rest) -> Part | None:
     room = ROOM - max(sum(map(len, side.values())) for side in (ours, theirs))
     if room <= 0:
         return None
-    words = _Words.of(ours, theirs, frozenset(_beside(target)).intersection(python))
-    choice = _Choice(rest, python, {**ours, **theirs}, room)
-    choice.take([*_above([*base, *target], "__init__.py", "conftest.py", "setup.py")])
-    choice.take(sorted(words.hidden))
-    choice.find(_any(words.modules))
-    choice.follow([*words.movers, *(path for path in theirs if path not in ours)])
-    choice.find(_any(words.names))
-    if ours.keys() != theirs.keys():
-        choice.find(_LISTS)
-    choice.find(_any(words.others))
-    choice.follow([*ours, *theirs, *choice.known])
+    parsed = Parsed()
+    with reading():
+        hidden = frozenset(_beside(target)).intersection(python)
+        change = _Change.of(ours, theirs, hidden, parsed)
+        lists = _LISTS if ours.keys() != theirs.keys() else frozenset()
+        choice = _Choice(rest, python, {**ours, **theirs}, room, change.words | lists, parsed)
+        choice.take([*_above([*base, *target], "__init__.py", "conftest.py", "setup.py")])
+        choice.take(sorted(hidden))
+        choice.find(change.modules)
+        choice.follow([*change.movers, *(path for path in theirs if path not in ours)])
+        choice.find(change.names)
+        choice.find(lists)
+        choice.find(change.others)
+        choice.follow([*ours, *theirs, *choice.known])
     blank = frozenset(path for path in python if path not in choice.known)
-    named = words.modules | words.names | words.others
-    looked = {**_others(rest, named, room), **dict.fromkeys(blank, b""), **choice.known}
-    return Part(Held({path: (data, REGULAR) for path, data in looked.items()}), blank)
+    others = _others(rest, change.words, room)
+    looked = {**others, **dict.fromkeys(blank, b""), **choice.known}
+    return Part(Held({path: (data, REGULAR) for path, data in looked.items()}), blank, parsed)
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _Change:
     """By which words somebody names what changed."""
 
-    hidden: frozenset[str]  # files that a new one may hide, or be hidden by
     movers: frozenset[str]  # files of the base that made something which they make no longer
     modules: frozenset[str]  # the last names of these
     names: frozenset[str]  # what they made
@@ -94,37 +103,38 @@ class _Words:
 
     @classmethod
     def of(
-        cls, base: Mapping[str, bytes], target: Mapping[str, bytes], hidden: frozenset[str]
-    ) -> _Words:
-        """Read them off the files that differ."""
+        cls,
+        base: Mapping[str, bytes],
+        target: Mapping[str, bytes],
+        hidden: frozenset[str],
+        parsed: Parsed,
+    ) -> _Change:
+        """Read them off the files that differ; `hidden` may be hidden by one of them."""
         ours, theirs = (
-            {path: _told(path, data) for path, data in side.items()} for side in (base, target)
+            {path: _told(path, data, parsed) for path, data in side.items()}
+            for side in (base, target)
         )
         lost = {path: one.made - theirs.get(path, _NOTHING).made for path, one in ours.items()}
         movers = frozenset(path for path, names in lost.items() if names or path not in target)
         taken = (one.taken - ours.get(path, _NOTHING).taken for path, one in theirs.items())
         return cls(
-            hidden,
             movers,
             _modules([*movers, *hidden]),
             frozenset().union(*lost.values()),
             _modules([*base, *target]).union(*taken),
         )
 
-
-def _any(names: Collection[str]) -> re.Pattern[bytes] | None:
-    """Match what names one of these, whatever is meant by it; nothing, where there are none."""
-    told = b"|".join(raw(re.escape(name)) for name in sorted(names))
-    return re.compile(rb"\b(?:%s)\b" % told) if told else None
+    @property
+    def words(self) -> frozenset[str]:
+        """Give all of them."""
+        return self.modules | self.names | self.others
 
 
 def _others(rest: Rest, names: frozenset[str], room: int) -> dict[str, bytes]:
     """Give settings, and what else names what changed, as far as there is room."""
     paths = sorted(path for path in rest.paths() if not path.endswith(".py"))
     found = dict(rest.read_many([path for path in paths if _SETTINGS.search(path)]))
-    needle, others = _any(names), [path for path in paths if path not in found]
-    for path in sorted(rest.search(needle, others)) if needle else ():
-        data = rest.read_many([path])[path]
+    for path, data, _ in Naming(names).among(rest, [p for p in paths if p not in found]):
         if len(data) <= room:
             room -= len(data)
             found[path] = data
@@ -135,12 +145,25 @@ class _Choice:
     """The files that are looked at, as far as there is room."""
 
     def __init__(
-        self, rest: Rest, python: Iterable[str], changed: Mapping[str, bytes], room: int
+        self,
+        rest: Rest,
+        python: Iterable[str],
+        changed: Mapping[str, bytes],
+        room: int,
+        words: Collection[str],
+        parsed: Parsed,
     ) -> None:
         self._rest, self._python, self._room = rest, dict.fromkeys(python, b""), room
         self._files = {**self._python, **changed}
-        self._tree = Tree(BASE, self._files, Parsed())
+        self._tree = Tree(BASE, self._files, parsed)
+        self._words = words
         self.known: dict[str, bytes] = {}
+
+    @cached_property
+    def _naming(self) -> list[tuple[str, frozenset[str]]]:
+        """Give the files that say what anybody will look for, and which words each says."""
+        found = Naming(self._words).among(self._rest, self._python)
+        return [(path, said) for path, _, said in found]
 
     def take(self, paths: Iterable[str]) -> list[str]:
         """Take what fits, in order, each with the packages above it; gives what is new."""
@@ -157,10 +180,10 @@ class _Choice:
                     taken.append(path)
         return taken
 
-    def find(self, needle: re.Pattern[bytes] | None) -> None:
-        """Take the files that match; nobody looks for them where nothing fits any more."""
-        if needle is not None and self._room > 0:
-            self.take(sorted(self._rest.search(needle, self._python)))
+    def find(self, words: frozenset[str]) -> None:
+        """Take the files that say one of these; nobody looks for them where nothing fits more."""
+        if words and self._room > 0:
+            self.take([path for path, said in self._naming if said & words])
 
     def follow(self, paths: Iterable[str]) -> None:
         """Take what files import, and what that imports, nearest first."""
@@ -202,14 +225,14 @@ class _Told:
 _NOTHING = _Told()
 
 
-def _told(path: str, data: bytes) -> _Told:
+def _told(path: str, data: bytes, parsed: Parsed) -> _Told:
     try:
-        body: list[ast.stmt] = parse(path, data).tree.body
+        body: list[ast.stmt] = parsed.read(path, data).tree.body
     except OpaqueError:
         return _NOTHING
     own = (node for node in body if not isinstance(node, IMPORTS))
     taken = (node for statement in body for node in walk(statement))
     return _Told(
         frozenset(name for node in own for name in stored(node)),
-        frozenset(a.name for n in taken if isinstance(n, ast.ImportFrom) for a in n.names),
+        frozenset(a.name for n in taken if isinstance(n, ast.ImportFrom) for a in n.names) - {"*"},
     )

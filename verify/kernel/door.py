@@ -104,10 +104,11 @@ def _judged(
     try:
         both = Both.of(ours, theirs, changed, blank, parsed)
         conserve.check(both)
-        Comments(both).check()
-        imports = Imports(both, Spelled(both).same)
-        imports.check()
-        lazily.check(both, imports.unknown)
+        if not blank:  # what is found there never breaks
+            Comments(both).check()
+            imports = Imports(both, Spelled(both).same)
+            imports.check()
+            lazily.check(both, imports.unknown)
         judging.judge(both)
         symlinks.check(both, _links(base, target, rest))
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})

@@ -233,6 +233,8 @@ class Tree:
 
     def imports(self, path: str) -> set[str]:
         """List the files that a file may import, wherever its statements stand."""
+        if path in self.blank:
+            return self.above(path)
         if path not in self._imports:
             told = self.spelled(path)
             found = self.leads(told.outer | told.inner | told.texts, path)

@@ -30,6 +30,13 @@ _SETTINGS = re.compile(
 )
 # Who lists the files of a folder, or the modules of a package.
 _LISTS = words("listdir scandir iterdir glob rglob iter_modules walk_packages find_packages")
+# Files in which nobody names anything: they are not even read.
+_DATA = re.compile(
+    r"\.(?:png|jpe?g|gif|webp|ico|bmp|tiff?|avif|pdf|mp[34]|wav|ogg|flac|webm|mov|avi|woff2?|[ot]tf"
+    r"|eot|zip|gz|bz2|xz|zst|tar|tgz|7z|whl|jar|sqlite|np[yz]|safetensors|onnx|parquet|so|dylib|dll"
+    r"|pyd|exe|[ao]|obj|class|pyc)$",
+    re.I,
+)
 _AT_ONCE = 64  # files that are read at once
 
 
@@ -75,7 +82,7 @@ def part(base: Files, target: Files, rest: Rest) -> Part | None:
     parsed = Parsed()
     with reading():
         hidden = frozenset(_beside(target)).intersection(python)
-        change = _Change.of(ours, theirs, hidden, parsed)
+        change = _Change.of(ours, theirs, hidden, parsed, _tops([*python, *ours, *theirs]))
         lists = _LISTS if ours.keys() != theirs.keys() else frozenset()
         choice = _Choice(rest, python, {**ours, **theirs}, room, change.words | lists, parsed)
         choice.take([*_above([*base, *target], "__init__.py", "conftest.py", "setup.py")])
@@ -108,10 +115,14 @@ class _Change:
         target: Mapping[str, bytes],
         hidden: frozenset[str],
         parsed: Parsed,
+        tops: frozenset[str],
     ) -> _Change:
-        """Read them off the files that differ; `hidden` may be hidden by one of them."""
+        """Read them off the files that differ.
+
+        `hidden` may be hidden by one of them, `tops` are the first parts of the tree's own names.
+        """
         ours, theirs = (
-            {path: _told(path, data, parsed) for path, data in side.items()}
+            {path: _told(path, data, parsed, tops) for path, data in side.items()}
             for side in (base, target)
         )
         lost = {path: one.made - theirs.get(path, _NOTHING).made for path, one in ours.items()}
@@ -134,7 +145,8 @@ def _others(rest: Rest, names: frozenset[str], room: int) -> dict[str, bytes]:
     """Give settings, and what else names what changed, as far as there is room."""
     paths = sorted(path for path in rest.paths() if not path.endswith(".py"))
     found = dict(rest.read_many([path for path in paths if _SETTINGS.search(path)]))
-    for path, data, _ in Naming(names).among(rest, [p for p in paths if p not in found]):
+    texts = [path for path in paths if path not in found and not _DATA.search(path)]
+    for path, data, _ in Naming(names).among(rest, texts):
         if len(data) <= room:
             room -= len(data)
             found[path] = data
@@ -214,9 +226,14 @@ def _modules(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name in found if name.isidentifier())
 
 
+def _tops(paths: Iterable[str]) -> frozenset[str]:
+    """Give whatever an absolute import of these may begin with, from whatever root."""
+    return frozenset(part for path in paths for part in path.removesuffix(".py").split("/"))
+
+
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What a module binds by itself, and the names that it takes from others, wherever it does."""
+    """What a module binds by itself, and the names that it takes from others of the tree."""
 
     made: frozenset[str] = frozenset()
     taken: frozenset[str] = frozenset()
@@ -225,14 +242,19 @@ class _Told:
 _NOTHING = _Told()
 
 
-def _told(path: str, data: bytes, parsed: Parsed) -> _Told:
+def _told(path: str, data: bytes, parsed: Parsed, tops: frozenset[str]) -> _Told:
     try:
         body: list[ast.stmt] = parsed.read(path, data).tree.body
     except OpaqueError:
         return _NOTHING
     own = (node for node in body if not isinstance(node, IMPORTS))
-    taken = (node for statement in body for node in walk(statement))
-    return _Told(
-        frozenset(name for node in own for name in stored(node)),
-        frozenset(a.name for n in taken if isinstance(n, ast.ImportFrom) for a in n.names) - {"*"},
+    nodes = (node for statement in body for node in walk(statement))
+    taken = (
+        alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+        and (node.level or (node.module or "").partition(".")[0] in tops)
+        for alias in node.names
+        if alias.name != "*"
     )
+    return _Told(frozenset(name for node in own for name in stored(node)), frozenset(taken))

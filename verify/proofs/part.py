@@ -19,17 +19,19 @@ from verify.certificate import Files, Held, Rest
 from verify.kernel.door import reading
 from verify.kernel.nodes import walk
 from verify.kernel.source import IMPORTS, OpaqueError, stored
-from verify.kernel.tree import Parsed, Tree, dotted
+from verify.kernel.tree import BUILT, Parsed, Tree, dotted
 from verify.kernel.verdict import BASE, Certificate
 from verify.kernel.words import words
 from verify.proofs.naming import Naming
 
 ROOM = 3 << 17  # bytes of Python, of the larger side: seconds for the second kernel
 _SETTINGS = re.compile(
-    r"(?:^|/)(?:[^/]+\.(?:toml|cfg|ini|pth|mk)|MANIFEST\.in|[Mm]akefile|[Jj]ustfile)$"
+    r"(?:^|/)(?:[^/]+\.(?:toml|cfg|ini|pth|mk)|MANIFEST\.in|[Mm]akefile|[Jj]ustfile"
+    r"|\.gitignore|meson\.build)$"
 )
 # Who lists the files of a folder, or the modules of a package.
 _LISTS = words("listdir scandir iterdir glob rglob iter_modules walk_packages find_packages")
+_ABOVE = ("__init__.py", "conftest.py", "setup.py", "hatch_build.py")
 # Files in which nobody names anything: they are not even read.
 _DATA = re.compile(
     r"\.(?:png|jpe?g|gif|webp|ico|bmp|tiff?|avif|pdf|mp[34]|wav|ogg|flac|webm|mov|avi|woff2?|[ot]tf"
@@ -85,7 +87,7 @@ def part(base: Files, target: Files, rest: Rest) -> Part | None:
         change = _Change.of(ours, theirs, hidden, parsed, _tops([*python, *ours, *theirs]))
         lists = _LISTS if ours.keys() != theirs.keys() else frozenset()
         choice = _Choice(rest, python, {**ours, **theirs}, room, change.words | lists, parsed)
-        choice.take([*_above([*base, *target], "__init__.py", "conftest.py", "setup.py")])
+        choice.take([*_above([*base, *target], *_ABOVE)])
         choice.take(sorted(hidden))
         choice.find(change.modules)
         choice.follow([*change.movers, *(path for path in theirs if path not in ours)])
@@ -94,8 +96,9 @@ def part(base: Files, target: Files, rest: Rest) -> Part | None:
         choice.find(change.others)
         choice.follow([*ours, *theirs, *choice.known])
     blank = frozenset(path for path in python if path not in choice.known)
+    built = dict.fromkeys((path for path in rest.paths() if path.endswith(BUILT)), b"")
     others = _others(rest, change.words, room)
-    looked = {**others, **dict.fromkeys(blank, b""), **choice.known}
+    looked = {**built, **others, **dict.fromkeys(blank, b""), **choice.known}
     return Part(Held({path: (data, REGULAR) for path, data in looked.items()}), blank, parsed)
 
 

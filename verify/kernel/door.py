@@ -52,8 +52,9 @@ def certify(
 
     `base` and `target` may be whole trees, or just what differs, with `rest` for all else. Never
     runs what it reads, and never raises for what it finds there. Of the files of `rest` that are
-    `blank` nothing is known: then this is no judgement of the whole, and only what breaks counts.
-    What is in `parsed` is not parsed again.
+    `blank` nothing is known: then this is no judgement of the whole, only what breaks or is open
+    counts, and what is text, or follows from the move, is not looked for. What is in `parsed` is
+    not parsed again.
     """
     with reading():
         return _certify(base, target, rest, blank, parsed or Parsed())
@@ -104,7 +105,7 @@ def _judged(
     try:
         both = Both.of(ours, theirs, changed, blank, parsed)
         conserve.check(both)
-        if not blank:  # what is found there never breaks
+        if not blank:  # what is found there never breaks and is never open
             Comments(both).check()
             imports = Imports(both, Spelled(both).same)
             imports.check()

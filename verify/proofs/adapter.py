@@ -13,6 +13,7 @@ from itertools import islice
 from verify import certificate as first
 from verify import kernel
 from verify.kernel.verdict import (
+    ASSUMED,
     BREAKS,
     EXPLAINED,
     KINDS,
@@ -41,6 +42,7 @@ WHY_FIRST = (
     "for what is known to go wrong and does not run the imports of both trees."
 )
 WHY_PART = "The second design, which does, has looked at the change and at {} of {} other files."
+PART_ALONE = "the change and {:,} of {:,} other Python files"
 
 
 def certify(base: first.Files, target: first.Files, rest: first.Rest | None = None) -> Certificate:
@@ -60,6 +62,21 @@ def certify(base: first.Files, target: first.Files, rest: first.Rest | None = No
     said = f"{WHY_FIRST} {WHY_PART.format(looked.read, looked.python)}"
     more = looked.judge(ours, theirs)
     return replace(_worse(found, more), judge=said)
+
+
+def certify_part(base: first.Files, target: first.Files, rest: first.Rest) -> Certificate | None:
+    """Judge by the second kernel alone what names the change in a tree that is too large for it.
+
+    `base` and `target` hold what differs. `judge` says what was looked at; what is text, or follows
+    from the move, is not told. Gives none where the change takes all the room.
+    """
+    looked = part(base, target, rest)
+    if looked is None:
+        return None
+    found = looked.judge(base, target)
+    said = tuple(finding for finding in found.findings if finding.kind in (*_COUNTS, ASSUMED))
+    judge = PART_ALONE.format(looked.read, looked.python)
+    return replace(found, findings=said, judge=judge)
 
 
 def _apart(

@@ -54,7 +54,7 @@ class Part:
     parsed: Parsed  # what was parsed to choose it
 
     def judge(self, base: Files, target: Files) -> Certificate:
-        """Ask the second kernel; only what breaks counts."""
+        """Ask the second kernel; only what breaks or is open counts."""
         return kernel.certify(base, target, self.rest, blank=self.blank, parsed=self.parsed)
 
     @property

@@ -39,6 +39,7 @@ _DATA = re.compile(
     r"|pyd|exe|[ao]|obj|class|pyc)$",
     re.I,
 )
+_CRUMBS = 1 << 12  # bytes of room into which nothing fits that is worth a search
 _AT_ONCE = 64  # files that are read at once
 
 
@@ -149,7 +150,7 @@ def _others(rest: Rest, names: frozenset[str], room: int) -> dict[str, bytes]:
     paths = sorted(path for path in rest.paths() if not path.endswith(".py"))
     found = dict(rest.read_many([path for path in paths if _SETTINGS.search(path)]))
     texts = [path for path in paths if path not in found and not _DATA.search(path)]
-    for path, data, _ in Naming(names).among(rest, texts):
+    for path, data, _ in Naming(names).among(rest, texts if room >= _CRUMBS else ()):
         if len(data) <= room:
             room -= len(data)
             found[path] = data
@@ -197,13 +198,13 @@ class _Choice:
 
     def find(self, words: frozenset[str]) -> None:
         """Take the files that say one of these; nobody looks for them where nothing fits more."""
-        if words and self._room > 0:
+        if words and self._room >= _CRUMBS:
             self.take([path for path, said in self._naming if said & words])
 
     def follow(self, paths: Iterable[str]) -> None:
         """Take what files import, and what that imports, nearest first."""
         todo = list(paths)
-        while todo and self._room > 0:
+        while todo and self._room >= _CRUMBS:
             todo = self.take(sorted({other for path in todo for other in self._tree.imports(path)}))
 
 

@@ -263,6 +263,8 @@ class Imports(Loads):
         nodes = walk(source.tree) if source is not None else ()
         for alias in node.names:
             name = alias.asname or alias.name
+            if name == "annotations":
+                continue  # for the compiler alone, in nearly every file
             if any(isinstance(n, ast.Name) and n.id == name for n in nodes):
                 self.bind(name, Outside(f"__future__.{alias.name}"), scope, imported=True)
 

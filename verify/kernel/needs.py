@@ -103,16 +103,18 @@ class Imports:
             for source in self.both.sources(tree):
                 found = {name for node in source.tree.body for name in stored(node)}
                 known[side, source.path] = found
+        lost: dict[tuple[str, str], set[str]] = {}
         for at, base in self.both.pairing.base_of.items():
-            here = known[TARGET, at[0]]
-            if "*" in here:
-                continue
-            missing = known[BASE, base[0]] - here
+            where = base[0], at[0]
+            if where not in lost:
+                here = known[TARGET, at[0]]
+                lost[where] = set() if "*" in here else known[BASE, base[0]] - here
+            missing = lost[where]
             if missing:
                 node = self.both.statement(self.both.target, at).node
                 local = {n for p in walk(node) if isinstance(p, IMPORTS) for n in stored(p)}
                 for reference in references(node):
-                    if reference.parts[0] in missing - local:
+                    if reference.parts[0] in missing and reference.parts[0] not in local:
                         place = Place(at[0], reference.line, TARGET)
                         why = "nothing here binds it, so code that uses it raises NameError"
                         self.both.found.say(TEXT, reference.parts[0], why, place)

@@ -147,6 +147,8 @@ class Imports:
                 why = why or "stands twice, or under another guard"
             elif any(guard not in self._guards for guard in row.guards):
                 why = why or "stands under a guard that is new"
+            elif self._tried_anew(row, path):
+                why = why or "stands under another guard than before"
             elif row.member == "*" and not row.guards and self._meets(row, path):
                 why = why or "brings a name that something else here binds"
             elif row.member != "*" and not row.guards and self._bound_anew(path, names[row.name]):
@@ -155,6 +157,13 @@ class Imports:
                 self._say(TEXT, row, f"this import {why}", place)
             else:
                 self._say(EXPLAINED, row, "code here needs this import", place)
+
+    def _tried_anew(self, row: Row, path: str) -> bool:
+        """Tell whether a file does without a name now, where it could not."""
+        if not any(" Try" in guard for guard in row.guards):
+            return False
+        before = [old for old, _ in self._rows.get(path, ()) if old.name == row.name]
+        return bool(before) and all(old.guards != row.guards for old in before)
 
     def _brought(self, source: Source) -> set[tuple[Plain, int]]:
         """List the imports that are part of a statement which did more, and came along with it."""

@@ -31,6 +31,7 @@ _SETTINGS = re.compile(
 )
 # Who lists the files of a folder, or the modules of a package.
 _LISTS = words("listdir scandir iterdir glob rglob iter_modules walk_packages find_packages")
+_TEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
 _ABOVE = ("__init__.py", "conftest.py", "setup.py", "hatch_build.py")
 # Files in which nobody names anything: they are not even read.
 _DATA = re.compile(
@@ -90,6 +91,7 @@ def part(base: Files, target: Files, rest: Rest) -> Part | None:
         choice = _Choice(rest, python, {**ours, **theirs}, room, change.words | lists, parsed)
         choice.take([*_above([*base, *target], *_ABOVE)])
         choice.take(sorted(hidden))
+        choice.take(_below_fixtures(python, [*base, *target]))
         choice.find(change.modules)
         choice.follow([*change.movers, *(path for path in theirs if path not in ours)])
         choice.find(change.names)
@@ -214,6 +216,15 @@ def _above(paths: Iterable[str], *names: str) -> Iterator[str]:
         folders = path.split("/")[:-1]
         for end in range(len(folders) + 1):
             yield from ("/".join([*folders[:end], name]) for name in names)
+
+
+def _below_fixtures(python: Iterable[str], changed: Iterable[str]) -> list[str]:
+    """List the tests that a changed `conftest.py` is for."""
+    ends = "conftest.py"
+    folders = tuple(
+        {path.removesuffix(ends) for path in changed if f"/{path}".endswith(f"/{ends}")}
+    )
+    return [path for path in python if path.startswith(folders) and _TEST.search(path)]
 
 
 def _beside(target: Files) -> Iterator[str]:

@@ -21,7 +21,7 @@ from verify.kernel.nodes import walk
 from verify.kernel.source import IMPORTS, OpaqueError, stored
 from verify.kernel.tree import BUILT, Parsed, Tree, dotted
 from verify.kernel.verdict import BASE, Certificate
-from verify.kernel.words import words
+from verify.kernel.words import raw, words
 from verify.proofs.naming import Naming
 
 ROOM = 3 << 17  # bytes of Python, of the larger side: seconds for the second kernel
@@ -41,6 +41,7 @@ _DATA = re.compile(
     re.I,
 )
 _CRUMBS = 1 << 12  # bytes of room into which nothing fits that is worth a search
+_FEW = 8  # words that are found sooner one by one than by cutting all files into theirs
 _AT_ONCE = 64  # files that are read at once
 
 
@@ -200,8 +201,14 @@ class _Choice:
 
     def find(self, words: frozenset[str]) -> None:
         """Take the files that say one of these; nobody looks for them where nothing fits more."""
-        if words and self._room >= _CRUMBS:
+        if not words or self._room < _CRUMBS:
+            return
+        if len(words) > _FEW:
             self.take([path for path, said in self._naming if said & words])
+        else:
+            told = re.compile(b"|".join(sorted(map(re.escape, map(raw, words)))))
+            near = sorted(self._rest.search(told, self._python))
+            self.take([path for path, _, _ in Naming(words).among(self._rest, near)])
 
     def follow(self, paths: Iterable[str]) -> None:
         """Take what files import, and what that imports, nearest first."""

@@ -15,6 +15,8 @@ from transforms.result.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, B
 # Alternatives without any other operator, the shape of most searches: `bytes in` is several times
 # faster than the regular expression.
 _PLAIN = re.compile(rb"[\w /-]+(?:\|[\w /-]+)*")
+# How a search begins that matches no ASCII: most files are nothing else, which is told at once.
+BEYOND_ASCII = rb"(?=[\x80-\xff])"
 
 
 class Tree(ABC):
@@ -124,6 +126,8 @@ def listed(listing: bytes) -> Iterator[tuple[str, int, str]]:
 
 def matcher(needle: re.Pattern[bytes]) -> Callable[[bytes], object]:
     """Give the fastest function that tells whether bytes match somewhere."""
+    if needle.pattern.startswith(BEYOND_ASCII):
+        return lambda data: not data.isascii() and needle.search(data)
     if needle.flags or not _PLAIN.fullmatch(needle.pattern):
         return needle.search
     words = needle.pattern.split(b"|")

@@ -54,8 +54,8 @@ _LETTERS = (
     "ea9fb4 efac efb8b3 efb8b4 efb98d efb98e efb98f efbcbf f0909ea5 f09d f09faf"
 )
 _SPELLED = re.compile(
-    b"|".join(re.escape(bytes.fromhex(letters)) for letters in _LETTERS.split())
-    + rb"|\xef\xbc[\x90-\x99\xa1-\xba]|\xef\xbd[\x81-\x9a]"
+    rb"(?=[\x80-\xff])(?:%s" % b"|".join(map(re.escape, map(bytes.fromhex, _LETTERS.split())))
+    + rb"|\xef\xbc[\x90-\x99\xa1-\xba]|\xef\xbd[\x81-\x9a])"
 )
 _CODINGS = (b"tf-7", b"tf_7", b"tf7", b"TF-7", b"unicode_escape", b"unicode-escape")
 _LOADS = {"import_module", "__import__", "run_module"}

@@ -41,7 +41,7 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.nodes import children, walk
+from verify.kernel.nodes import children, fields, walk
 from verify.kernel.source import DEFINITIONS, IMPORTS, dotted, imports_only, last, stored
 from verify.kernel.words import words
 
@@ -114,15 +114,17 @@ def _collect(
             _collect(node.func, hidden, found, note=note)
             return
         node = _patching(_asking(node, hidden, found, note=note), hidden, found, note=note)
-    inner = _inside(node, hidden, top=top)
+    inner = _inside(node, hidden, top=top) if isinstance(node, _HIDING) else hidden
     of = node.name if isinstance(node, ast.ClassDef) else of
     local = isinstance(node, _FUNCTIONS) or (local and not isinstance(node, ast.ClassDef))
-    for name, value in ast.iter_fields(node):
-        outer = isinstance(node, DEFINITIONS) and name in _AROUND
+    defines = isinstance(node, DEFINITIONS)
+    for name in fields(node):
+        outer = defines and name in _AROUND
         if top and outer:
             continue  # evaluated where the definition stands, when it is made
         outer = outer and (name == "decorator_list" or not type_parameters(node))
         within = note or name in ("annotation", "returns")
+        value = getattr(node, name, None)
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 _collect(child, hidden if outer else inner, found, note=within, of=of, local=local)
@@ -214,6 +216,15 @@ def _names_logger(node: ast.Call) -> bool:
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BY_TEXT = frozenset({"getattr", "hasattr"})
 _AROUND = ("decorator_list", "bases", "keywords")
+_HIDING = (  # what has names that are seen within it alone
+    *DEFINITIONS,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    getattr(ast, "TypeAlias", ast.Lambda),
+)
 
 
 def _inside(node: ast.AST, hidden: frozenset[str], *, top: bool) -> frozenset[str]:

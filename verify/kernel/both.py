@@ -34,9 +34,10 @@ class Both:
         target: Mapping[str, bytes],
         changed: Iterable[str],
         blank: Collection[str] = frozenset(),
+        parsed: Parsed | None = None,
     ) -> Both:
         """Read two trees. The changed files must parse; of those that are `blank` none changed."""
-        parsed = Parsed()
+        parsed = parsed or Parsed()
         one, two = (
             Tree(side, files, parsed, blank) for side, files in ((BASE, base), (TARGET, target))
         )

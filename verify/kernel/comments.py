@@ -205,9 +205,8 @@ class Comments:
         if not ours:
             return one[0] == two[0] or two[0] not in self.ours
         before, after = bisect_left(ours, (one[1].line,)), bisect_left(theirs, (two[1].line,))
-        ends = [None, *(n for _, n in ours), None], [None, *(n for _, n in theirs), None]
-        below = ends[0][before + 1] == ends[1][after + 1]
-        return below or ends[0][before] == ends[1][after]
+        below = _number(ours, before) == _number(theirs, after)
+        return below or _number(ours, before - 1) == _number(theirs, after - 1)
 
     def _kept(self, path: str, now: str) -> tuple[_Numbered, _Numbered]:
         """List the statements that a file of each side shares, by line, with a common number."""
@@ -224,6 +223,11 @@ class Comments:
     def _say(self, kind: str, comment: Comment, what: str, path: str, side: str = TARGET) -> None:
         place = Place(path, comment.line, side, (comment.line,))
         self.both.found.say(kind, comment.text[:80], f"this comment {what}", place)
+
+
+def _number(statements: _Numbered, index: int) -> int | None:
+    """Give the number of the statement that stands there, if one does."""
+    return statements[index][1] if 0 <= index < len(statements) else None
 
 
 def _at_imports(sources: dict[str, Source]) -> list[tuple[Source, Comment]]:

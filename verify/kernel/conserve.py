@@ -35,7 +35,8 @@ def check(both: Both) -> None:
     _listed(both)
     _twice(both)
     _met(both)
-    _spelled(both)
+    if not both.target.blank:  # nobody asks of a part how it is spelled
+        _spelled(both)
     for base, target in both.pairing.moved():
         both.found.moved.append(_moved(both, base, target))
         if isinstance(both.statement(both.target, target).node, DEFINITIONS):

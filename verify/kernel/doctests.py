@@ -67,14 +67,24 @@ def named(module: ast.Module, gone: Mapping[str, Container[str]]) -> Iterator[tu
                 modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
                 if alias.name in gone.get(node.module, ()):
                     yield node.module, alias.name
+    longest = max((name.count(".") + 1 for name in gone), default=0)
     for node in walk(module):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Name, ast.Attribute)):
-            top, _, rest = ast.unparse(node.value).partition(".")
-            owner = ".".join([modules.get(top, top), *([rest] if rest else [])])
+        if isinstance(node, ast.Attribute):
+            top, *rest = _chain(node.value, longest) or [""]
+            owner = ".".join([modules.get(top, top), *rest])
             if node.attr in gone.get(owner, ()):
                 yield owner, node.attr
         elif isinstance(node, ast.Name):
             yield from ((star, node.id) for star in stars if node.id in gone.get(star, ()))
+
+
+def _chain(node: ast.AST, longest: int) -> list[str]:
+    """Give `a.b.c` as its parts; nothing for all else, and for more parts than any module has."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < longest:
+        parts.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
 
 
 def runs(tree: Tree) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import Protocol
@@ -40,28 +41,44 @@ class Rest(Protocol):
 
 
 def certify(
-    base: Files, target: Files, rest: Rest | None = None, *, blank: Collection[str] = frozenset()
+    base: Files,
+    target: Files,
+    rest: Rest | None = None,
+    *,
+    blank: Collection[str] = frozenset(),
+    parsed: Parsed | None = None,
 ) -> Certificate:
     """Judge a change from the files of two trees.
 
     `base` and `target` may be whole trees, or just what differs, with `rest` for all else. Never
     runs what it reads, and never raises for what it finds there. Of the files of `rest` that are
-    `blank` nothing is known: then this is no judgement of the whole, and only what breaks counts.
+    `blank` nothing is known: then this is no judgement of the whole, only what breaks or is open
+    counts, and what is text, or follows from the move, is not looked for. What is in `parsed` is
+    not parsed again.
     """
+    with reading():
+        return _certify(base, target, rest, blank, parsed or Parsed())
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Let what is read nest as deeply as the machine may go, and warn nobody."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, DEEPEST))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is parsed may warn, but not us
-            return _certify(base, target, rest, blank)
+            yield
     finally:
         sys.setrecursionlimit(limit)
 
 
-def _certify(base: Files, target: Files, rest: Rest | None, blank: Collection[str]) -> Certificate:
+def _certify(
+    base: Files, target: Files, rest: Rest | None, blank: Collection[str], parsed: Parsed
+) -> Certificate:
     shared = _shared(rest) if rest is not None else {}
     pythons = versions.told(versions.required({**shared, **_regular(base)}))
-    return replace(_judged(base, target, rest, shared, blank), pythons=pythons)
+    return replace(_judged(base, target, rest, shared, blank, parsed), pythons=pythons)
 
 
 def _judged(
@@ -70,6 +87,7 @@ def _judged(
     rest: Rest | None,
     shared: Mapping[str, bytes],
     blank: Collection[str],
+    parsed: Parsed,
 ) -> Certificate:
     ours = {**shared, **_regular(base)}
     theirs = {**shared, **_regular(target)}
@@ -80,17 +98,18 @@ def _judged(
         if any(path in side and is_python(path, side[path]) for side in (ours, theirs))
         and ours.get(path) != theirs.get(path)
     }
-    unread = _unread(ours, theirs, changed)
+    unread = _unread(ours, theirs, changed, parsed)
     if unread is not None:
         return unread
     both: Both | None = None
     try:
-        both = Both.of(ours, theirs, changed, blank)
+        both = Both.of(ours, theirs, changed, blank, parsed)
         conserve.check(both)
-        Comments(both).check()
-        imports = Imports(both, Spelled(both).same)
-        imports.check()
-        lazily.check(both, imports.unknown)
+        if not blank:  # what is found there never breaks and is never open
+            Comments(both).check()
+            imports = Imports(both, Spelled(both).same)
+            imports.check()
+            lazily.check(both, imports.unknown)
         judging.judge(both)
         symlinks.check(both, _links(base, target, rest))
         files.check(both, {p: (_mode(base, p), _mode(target, p)) for p in apart})
@@ -131,10 +150,10 @@ def _mode(files: Files, path: str) -> int | None:
 
 
 def _unread(
-    ours: Mapping[str, bytes], theirs: Mapping[str, bytes], python: Iterable[str]
+    ours: Mapping[str, bytes], theirs: Mapping[str, bytes], python: Iterable[str], parsed: Parsed
 ) -> Certificate | None:
     """Give a certificate that says which changed files cannot be read, if any cannot."""
-    found, parsed = Findings(), Parsed()
+    found = Findings()
     for name, side in ((BASE, ours), (TARGET, theirs)):
         for path in sorted(python):
             if path in side:

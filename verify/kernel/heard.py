@@ -29,6 +29,7 @@ _BY_NAME = words(
     """getLogger get_logger getChild assertLogs assertNoLogs at_level set_level Filter startswith
     get_records removeprefix filter_records"""
 )
+_FOR_MODULES = words("setattr delattr patch import_module")  # calls that are given a module's name
 _OF_LOGGERS = re.compile(
     rb"[lL]ogg|LOGG|caplog|assertLogs|assertNoLogs|record_tuples|dictConfig|\blog\b"
 )
@@ -162,10 +163,44 @@ def named(tree: Tree, path: str) -> Iterator[tuple[str, int]]:
                     text = pattern.text(node, within)
                     if "*" in text:
                         yield text, node.lineno
+    patched = _patched(source.tree)
     for node, above in _texts(source.tree):
         called = last(above.func) if isinstance(above, ast.Call) else ""
+        if above in patched:
+            continue
         if (not called or called in _BY_NAME) and not isinstance(above, ast.Expr):
             yield str(node.value), node.lineno
+
+
+def _patched(tree: ast.Module) -> set[ast.AST]:
+    """List the lists of texts that name modules for patches and imports, and for nobody else.
+
+    Each is bound once, and all who read it are loops that hand its texts to such a call, first.
+    """
+    nodes = walk(tree)
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    loops = {node.iter: node for node in nodes if isinstance(node, ast.For)}
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
+    given = {part for c in calls if last(c.func) in _FOR_MODULES for part in walk(c.args[0])}
+    found: set[ast.AST] = set()
+    for node in tree.body if loops and given else ():
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
+            uses = [name for name in names if name.id == target.id and name is not target]
+            if uses and all(use in loops and _hands(loops[use], tree, given) for use in uses):
+                found.add(node.value)
+    return found
+
+
+def _hands(loop: ast.For, tree: ast.Module, given: set[ast.AST]) -> bool:
+    """Tell whether what a loop takes goes nowhere but there, in the function that it stands in."""
+    target = loop.target
+    around = [node for node in walk(tree) if isinstance(node, DEFINITIONS) and loop in walk(node)]
+    return isinstance(target, ast.Name) and all(
+        name in given
+        for name in walk(around[-1] if around else tree)
+        if isinstance(name, ast.Name) and name.id == target.id and name is not target
+    )
 
 
 def _texts(tree: ast.AST) -> Iterator[tuple[ast.Constant, ast.AST]]:

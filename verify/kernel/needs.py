@@ -103,16 +103,18 @@ class Imports:
             for source in self.both.sources(tree):
                 found = {name for node in source.tree.body for name in stored(node)}
                 known[side, source.path] = found
+        lost: dict[tuple[str, str], set[str]] = {}
         for at, base in self.both.pairing.base_of.items():
-            here = known[TARGET, at[0]]
-            if "*" in here:
-                continue
-            missing = known[BASE, base[0]] - here
+            where = base[0], at[0]
+            if where not in lost:
+                here = known[TARGET, at[0]]
+                lost[where] = set() if "*" in here else known[BASE, base[0]] - here
+            missing = lost[where]
             if missing:
                 node = self.both.statement(self.both.target, at).node
                 local = {n for p in walk(node) if isinstance(p, IMPORTS) for n in stored(p)}
                 for reference in references(node):
-                    if reference.parts[0] in missing - local:
+                    if reference.parts[0] in missing and reference.parts[0] not in local:
                         place = Place(at[0], reference.line, TARGET)
                         why = "nothing here binds it, so code that uses it raises NameError"
                         self.both.found.say(TEXT, reference.parts[0], why, place)
@@ -145,6 +147,8 @@ class Imports:
                 why = why or "stands twice, or under another guard"
             elif any(guard not in self._guards for guard in row.guards):
                 why = why or "stands under a guard that is new"
+            elif self._tried_anew(row, path):
+                why = why or "stands under another guard than before"
             elif row.member == "*" and not row.guards and self._meets(row, path):
                 why = why or "brings a name that something else here binds"
             elif row.member != "*" and not row.guards and self._bound_anew(path, names[row.name]):
@@ -153,6 +157,13 @@ class Imports:
                 self._say(TEXT, row, f"this import {why}", place)
             else:
                 self._say(EXPLAINED, row, "code here needs this import", place)
+
+    def _tried_anew(self, row: Row, path: str) -> bool:
+        """Tell whether a file does without a name now, where it could not."""
+        if not any(" Try" in guard for guard in row.guards):
+            return False
+        before = [old for old, _ in self._rows.get(path, ()) if old.name == row.name]
+        return bool(before) and all(old.guards != row.guards for old in before)
 
     def _brought(self, source: Source) -> set[tuple[Plain, int]]:
         """List the imports that are part of a statement which did more, and came along with it."""

@@ -28,6 +28,11 @@ class _Fields(dict[type, tuple[str, ...]]):
 _fields = _Fields()
 
 
+def fields(node: ast.AST) -> tuple[str, ...]:
+    """Give the fields of a node below which others may lie, in the order of the text."""
+    return _fields[node.__class__]
+
+
 def children(node: ast.AST) -> list[ast.AST]:
     """List the nodes directly below one, in the order of the text."""
     found: list[ast.AST] = []

@@ -135,15 +135,22 @@ def _blank(statement: Statement) -> str:
 
 
 def _copied(ours: dict[At, Statement], todo: dict[At, Statement], found: Pairing) -> None:
+    wanted = {_kind(statement.node) for statement in todo.values()}
     first: dict[str, At] = {}
     for at, statement in ours.items():
-        first.setdefault(shape(statement.node), at)
+        if _kind(statement.node) in wanted:
+            first.setdefault(shape(statement.node), at)
     for at, statement in list(todo.items()):
         twin = first.get(shape(statement.node))
         if twin is not None:
             found.base_of[at] = twin
             found.copies.add(at)
             del todo[at]
+
+
+def _kind(node: ast.stmt) -> tuple[type, object]:
+    """Give what statements of one shape have in common, at no cost."""
+    return type(node), getattr(node, "name", None)
 
 
 def defined(node: ast.stmt) -> tuple[str, ...]:

@@ -166,7 +166,7 @@ class _Read:
         """Tell whether a call reads a file, by itself or as a function of the tree."""
         name = last(call.func)
         if name in _READING:
-            return True
+            return not _lists_by_git(call)
         texts = [a for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
         if not name or not any(str(text.value).endswith(".py") for text in texts):
             return False
@@ -178,6 +178,13 @@ class _Read:
                     if flow is not None and _reader(flow, name):
                         return True
         return False
+
+
+def _lists_by_git(call: ast.Call) -> bool:
+    """Tell whether a call asks git for the names of files: it neither reads nor runs them."""
+    command = call.args[0] if call.args else None
+    words = command.elts[:2] if isinstance(command, (ast.List, ast.Tuple)) else ()
+    return [word.value for word in words if isinstance(word, ast.Constant)] == ["git", "ls-files"]
 
 
 def _file(node: ast.Attribute) -> bool:

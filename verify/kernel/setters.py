@@ -76,7 +76,7 @@ class Setters:
                 yield "", node.lineno, False
         if getattr(node.func, "id", "") in _SETTING and len(node.args) > 1:
             if known.given(node.args[0]):
-                every = isinstance(node.args[0], ast.Subscript) or _is_module(node.args[0])
+                every = _of_a_table(node.args[0]) or _is_module(node.args[0])
                 yield from self._named(node.args[1], node.lineno, every=every)
         elif getattr(node.func, "attr", "") in ("update", "__setitem__", "setdefault"):
             owner = getattr(node.func, "value", node)
@@ -103,6 +103,15 @@ class _Known:
         if root in self._own:
             return not isinstance(node, ast.Name)
         return _is_module(node) or root in self._names
+
+
+def _of_a_table(node: ast.AST) -> bool:
+    """Tell whether an expression takes something from a table that may be that of all modules.
+
+    What an object holds by another name (`cache.parts[kind]`) is a module only if somebody put it
+    there, so it was used as a value.
+    """
+    return isinstance(node, ast.Subscript) and isinstance(node.value, (ast.Name, ast.Call))
 
 
 def _is_module(node: ast.AST) -> bool:

@@ -29,7 +29,7 @@ _COMPUTED = re.compile(
     rf"""{_CALLED}(?!["'][\w:][\w.:]*["']\s*[,)])|\blazy_loader\b"""
     rf"""|\b(?:{"|".join(_CALLERS)})\s+as\s|=\s*(?:\w+\.)?(?:{"|".join(_CALLERS)})\b(?!\s*\()"""
 )
-_BUILT = (".pyx", ".pyi", ".c", ".cpp", ".cc", ".rs", ".so", ".pyd")
+BUILT = (".pyx", ".pyi", ".c", ".cpp", ".cc", ".rs", ".so", ".pyd")
 _PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")  # what makes a folder a project
 _PACKAGED = ("src", "python", "lib")  # folders of a project that its packages lie in
 _BUILDING = (
@@ -207,8 +207,12 @@ class Tree:
         if self.before is not None and self.before.find(name, folders):
             return False
         return f"{name}.py" in self._built or any(
-            f"{place}{ending}" in self.files for place in places for ending in _BUILT
+            f"{place}{ending}" in self.files for place in places for ending in BUILT
         )
+
+    def makes(self, path: str) -> bool:
+        """Tell whether a module may bring its own way to find modules, as `six` does."""
+        return self.is_blank(path) or b"meta_path" in self.files[path]
 
     @cached_property
     def _built(self) -> frozenset[str]:
@@ -233,6 +237,8 @@ class Tree:
 
     def imports(self, path: str) -> set[str]:
         """List the files that a file may import, wherever its statements stand."""
+        if path in self.blank:
+            return self.above(path)
         if path not in self._imports:
             told = self.spelled(path)
             found = self.leads(told.outer | told.inner | told.texts, path)

@@ -13,6 +13,7 @@ from itertools import islice
 from verify import certificate as first
 from verify import kernel
 from verify.kernel.verdict import (
+    ASSUMED,
     BREAKS,
     EXPLAINED,
     KINDS,
@@ -29,6 +30,7 @@ from verify.proofs.part import part
 
 # Kinds of residuals in which a program would notice no difference. All others may be one.
 _TEXT = frozenset({"added", "changed", "removed", "copied", "comment", "import", "link", "data"})
+_COUNTS = (BREAKS, NOT_READ, OPEN)  # what counts in a part, the worst first
 _NEAR = 12  # lines between the two sides of one change
 _DERIVED = "it follows from the move"
 
@@ -40,13 +42,15 @@ WHY_FIRST = (
     "for what is known to go wrong and does not run the imports of both trees."
 )
 WHY_PART = "The second design, which does, has looked at the change and at {} of {} other files."
+PART_ALONE = "the change and {:,} of {:,} other Python files"
 
 
 def certify(base: first.Files, target: first.Files, rest: first.Rest | None = None) -> Certificate:
     """Judge by the second kernel, or by both where the trees are too large for it.
 
-    Of a large tree the second sees the part that names what changed. What it finds to break there
-    is added to what the first finds in the whole; so it makes a verdict worse, never better.
+    Of a large tree the second sees the part that names what changed. What it finds there to break,
+    or to be open, is added to what the first finds in the whole; so it makes a verdict worse, never
+    better. What is text, or follows from the move, the first one tells.
     """
     if not is_large(base, target, rest):
         return kernel.certify(base, target, rest)
@@ -56,8 +60,23 @@ def certify(base: first.Files, target: first.Files, rest: first.Rest | None = No
     if looked is None:
         return found
     said = f"{WHY_FIRST} {WHY_PART.format(looked.read, looked.python)}"
-    more = kernel.certify(ours, theirs, looked.rest, blank=looked.blank)
+    more = looked.judge(ours, theirs)
     return replace(_worse(found, more), judge=said)
+
+
+def certify_part(base: first.Files, target: first.Files, rest: first.Rest) -> Certificate | None:
+    """Judge by the second kernel alone what names the change in a tree that is too large for it.
+
+    `base` and `target` hold what differs. `judge` says what was looked at; what is text, or follows
+    from the move, is not told. Gives none where the change takes all the room.
+    """
+    looked = part(base, target, rest)
+    if looked is None:
+        return None
+    found = looked.judge(base, target)
+    said = tuple(finding for finding in found.findings if finding.kind in (*_COUNTS, ASSUMED))
+    judge = PART_ALONE.format(looked.read, looked.python)
+    return replace(found, findings=said, judge=judge)
 
 
 def _apart(
@@ -74,11 +93,14 @@ def _apart(
 
 
 def _worse(found: Certificate, more: Certificate) -> Certificate:
-    """Add what breaks in a part of the trees, but for what is told of the same line already."""
-    told = {place for finding in found.of(BREAKS) for place in _lines(finding)}
-    new = [finding for finding in more.of(BREAKS) if not told & _lines(finding)]
+    """Add what breaks or is open in a part of the trees, but for what is told of a line already."""
+    told: set[tuple[str, int]] = set()
+    findings = list(found.findings)
+    for kind in _COUNTS:
+        told = told.union(*map(_lines, found.of(kind)))
+        findings += [finding for finding in more.of(kind) if not told & _lines(finding)]
     order = list(KINDS)
-    findings = sorted((*found.findings, *new), key=lambda finding: order.index(finding.kind))
+    findings.sort(key=lambda finding: order.index(finding.kind))
     return replace(found, findings=tuple(findings))
 
 

@@ -19,7 +19,7 @@ from verify.history.ranges import differing, entries_at
 from verify.history.workers import meanwhile
 from verify.kernel import Files
 from verify.kernel.verdict import Certificate
-from verify.proofs.adapter import certify, is_large
+from verify.proofs.adapter import certify, certify_part, is_large
 
 # Python files up to which a tree is judged sooner than another process has loaded what judges.
 FEW = 24
@@ -122,11 +122,13 @@ def certify_commits(base: GitTree, target: GitTree) -> Certificate:
 def certify_changes(tree: Tree, changes: ChangeSet) -> Certificate | None:
     """Judge what a change set makes of a tree, by the second kernel alone.
 
-    Gives none of a tree that is too large for it: the first one's false alarms would stop honest
-    moves.
+    Of a tree that is too large for it only the part that names the change is judged, and none where
+    the change itself is too large: the first one's false alarms would stop honest moves.
     """
     (before, after), rest = _sides(changes), SharedFiles(tree, changes)
-    return None if is_large(before, after, rest) else kernel.certify(before, after, rest)
+    if is_large(before, after, rest):
+        return certify_part(before, after, rest)
+    return kernel.certify(before, after, rest)
 
 
 def _sides(changes: ChangeSet) -> tuple[Files, Files]:

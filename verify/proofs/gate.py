@@ -20,6 +20,8 @@ from transforms.tree.names import Names
 from verify.kernel.verdict import BREAKS, NOT_READ, OPEN, TARGET, Certificate, Finding, Place
 from verify.proofs.certify import certify_changes
 
+STOPPING = (NOT_READ, BREAKS, OPEN)  # kinds of findings that stop a move
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -36,22 +38,28 @@ class Gate:
     paste: tuple[str, ...]
 
     @property
+    def part(self) -> str:
+        """What alone was judged of a tree that is too large to be judged as a whole, in words."""
+        return self.certificate.judge
+
+    @property
     def breaks(self) -> bool:
         """Tell whether behaviour would differ, which is worse than what cannot be told."""
         return any(finding.kind == BREAKS for finding in self.stops)
 
 
 def gate(plan: Plan, tree: Tree, outcome: Outcome) -> Gate | None:
-    """Judge what a plan gives, or give none of a tree that is too large for that.
+    """Judge what a plan gives, or give none of a change that is too large for that.
 
-    Raises `Refusal` for an [[accept]] that nothing needs.
+    Raises `Refusal` for an [[accept]] that nothing needs, where the whole tree is judged.
     """
     certificate = certify_changes(tree, outcome.changes)
     if certificate is None:
         return None
     accepts = Accepts(plan)
     found = weighed(plan, tree, outcome, certificate, accepts)
-    accepts.refuse_unneeded(OF_THE_VERDICT)
+    if not found.part:
+        accepts.refuse_unneeded(OF_THE_VERDICT)
     return found
 
 
@@ -69,7 +77,7 @@ def weighed(
     accepted: list[Finding] = []
     stops: list[Finding] = []
     paste: dict[str, None] = {}
-    for finding in certificate.of(NOT_READ, BREAKS, OPEN):
+    for finding in certificate.of(*STOPPING):
         modules, symbol = _named(finding, names)
         if own.has(finding):
             standing.append(finding)

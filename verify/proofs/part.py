@@ -11,23 +11,37 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from transforms.result.changes import REGULAR
+from verify import kernel
 from verify.certificate import Files, Held, Rest
+from verify.kernel.door import reading
 from verify.kernel.nodes import walk
-from verify.kernel.source import IMPORTS, OpaqueError, parse, stored
-from verify.kernel.tree import Parsed, Tree, dotted
-from verify.kernel.verdict import BASE
-from verify.kernel.words import raw
+from verify.kernel.source import IMPORTS, OpaqueError, stored
+from verify.kernel.tree import BUILT, Parsed, Tree, dotted
+from verify.kernel.verdict import BASE, Certificate
+from verify.kernel.words import raw, words
+from verify.proofs.naming import Naming
 
 ROOM = 3 << 17  # bytes of Python, of the larger side: seconds for the second kernel
 _SETTINGS = re.compile(
-    r"(?:^|/)(?:[^/]+\.(?:toml|cfg|ini|pth|mk)|MANIFEST\.in|[Mm]akefile|[Jj]ustfile)$"
+    r"(?:^|/)(?:[^/]+\.(?:toml|cfg|ini|pth|mk)|MANIFEST\.in|[Mm]akefile|[Jj]ustfile"
+    r"|\.gitignore|meson\.build)$"
 )
 # Who lists the files of a folder, or the modules of a package.
-_LISTS = re.compile(
-    rb"\b(?:listdir|scandir|iterdir|r?glob|iter_modules|walk_packages|find_packages)\b"
+_LISTS = words("listdir scandir iterdir glob rglob iter_modules walk_packages find_packages")
+_TEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
+_ABOVE = ("__init__.py", "conftest.py", "setup.py", "hatch_build.py")
+# Files in which nobody names anything: they are not even read.
+_DATA = re.compile(
+    r"\.(?:png|jpe?g|gif|webp|ico|bmp|tiff?|avif|pdf|mp[34]|wav|ogg|flac|webm|mov|avi|woff2?|[ot]tf"
+    r"|eot|zip|gz|bz2|xz|zst|tar|tgz|7z|whl|jar|sqlite|np[yz]|safetensors|onnx|parquet|so|dylib|dll"
+    r"|pyd|exe|[ao]|obj|class|pyc)$",
+    re.I,
 )
+_CRUMBS = 1 << 12  # bytes of room into which nothing fits that is worth a search
+_FEW = 8  # words that are found sooner one by one than by cutting all files into theirs
 _AT_ONCE = 64  # files that are read at once
 
 
@@ -40,6 +54,11 @@ class Part:
 
     rest: Held
     blank: frozenset[str]
+    parsed: Parsed  # what was parsed to choose it
+
+    def judge(self, base: Files, target: Files) -> Certificate:
+        """Ask the second kernel; only what breaks or is open counts."""
+        return kernel.certify(base, target, self.rest, blank=self.blank, parsed=self.parsed)
 
     @property
     def read(self) -> int:
@@ -65,28 +84,32 @@ def part(base: Files, target: Files, rest: Rest) -> Part | None:
     room = ROOM - max(sum(map(len, side.values())) for side in (ours, theirs))
     if room <= 0:
         return None
-    words = _Words.of(ours, theirs, frozenset(_beside(target)).intersection(python))
-    choice = _Choice(rest, python, {**ours, **theirs}, room)
-    choice.take([*_above([*base, *target], "__init__.py", "conftest.py", "setup.py")])
-    choice.take(sorted(words.hidden))
-    choice.find(_any(words.modules))
-    choice.follow([*words.movers, *(path for path in theirs if path not in ours)])
-    choice.find(_any(words.names))
-    if ours.keys() != theirs.keys():
-        choice.find(_LISTS)
-    choice.find(_any(words.others))
-    choice.follow([*ours, *theirs, *choice.known])
+    parsed = Parsed()
+    with reading():
+        hidden = frozenset(_beside(target)).intersection(python)
+        change = _Change.of(ours, theirs, hidden, parsed, _tops([*python, *ours, *theirs]))
+        lists = _LISTS if ours.keys() != theirs.keys() else frozenset()
+        choice = _Choice(rest, python, {**ours, **theirs}, room, change.words | lists, parsed)
+        choice.take([*_above([*base, *target], *_ABOVE)])
+        choice.take(sorted(hidden))
+        choice.take(_below_fixtures(python, [*base, *target]))
+        choice.find(change.modules)
+        choice.follow([*change.movers, *(path for path in theirs if path not in ours)])
+        choice.find(change.names)
+        choice.find(lists)
+        choice.find(change.others)
+        choice.follow([*ours, *theirs, *choice.known])
     blank = frozenset(path for path in python if path not in choice.known)
-    named = words.modules | words.names | words.others
-    looked = {**_others(rest, named, room), **dict.fromkeys(blank, b""), **choice.known}
-    return Part(Held({path: (data, REGULAR) for path, data in looked.items()}), blank)
+    built = dict.fromkeys((path for path in rest.paths() if path.endswith(BUILT)), b"")
+    others = _others(rest, change.words, room)
+    looked = {**built, **others, **dict.fromkeys(blank, b""), **choice.known}
+    return Part(Held({path: (data, REGULAR) for path, data in looked.items()}), blank, parsed)
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _Change:
     """By which words somebody names what changed."""
 
-    hidden: frozenset[str]  # files that a new one may hide, or be hidden by
     movers: frozenset[str]  # files of the base that made something which they make no longer
     modules: frozenset[str]  # the last names of these
     names: frozenset[str]  # what they made
@@ -94,37 +117,43 @@ class _Words:
 
     @classmethod
     def of(
-        cls, base: Mapping[str, bytes], target: Mapping[str, bytes], hidden: frozenset[str]
-    ) -> _Words:
-        """Read them off the files that differ."""
+        cls,
+        base: Mapping[str, bytes],
+        target: Mapping[str, bytes],
+        hidden: frozenset[str],
+        parsed: Parsed,
+        tops: frozenset[str],
+    ) -> _Change:
+        """Read them off the files that differ.
+
+        `hidden` may be hidden by one of them, `tops` are the first parts of the tree's own names.
+        """
         ours, theirs = (
-            {path: _told(path, data) for path, data in side.items()} for side in (base, target)
+            {path: _told(path, data, parsed, tops) for path, data in side.items()}
+            for side in (base, target)
         )
         lost = {path: one.made - theirs.get(path, _NOTHING).made for path, one in ours.items()}
         movers = frozenset(path for path, names in lost.items() if names or path not in target)
         taken = (one.taken - ours.get(path, _NOTHING).taken for path, one in theirs.items())
         return cls(
-            hidden,
             movers,
             _modules([*movers, *hidden]),
             frozenset().union(*lost.values()),
             _modules([*base, *target]).union(*taken),
         )
 
-
-def _any(names: Collection[str]) -> re.Pattern[bytes] | None:
-    """Match what names one of these, whatever is meant by it; nothing, where there are none."""
-    told = b"|".join(raw(re.escape(name)) for name in sorted(names))
-    return re.compile(rb"\b(?:%s)\b" % told) if told else None
+    @property
+    def words(self) -> frozenset[str]:
+        """Give all of them."""
+        return self.modules | self.names | self.others
 
 
 def _others(rest: Rest, names: frozenset[str], room: int) -> dict[str, bytes]:
     """Give settings, and what else names what changed, as far as there is room."""
     paths = sorted(path for path in rest.paths() if not path.endswith(".py"))
     found = dict(rest.read_many([path for path in paths if _SETTINGS.search(path)]))
-    needle, others = _any(names), [path for path in paths if path not in found]
-    for path in sorted(rest.search(needle, others)) if needle else ():
-        data = rest.read_many([path])[path]
+    texts = [path for path in paths if path not in found and not _DATA.search(path)]
+    for path, data, _ in Naming(names).among(rest, texts if room >= _CRUMBS else ()):
         if len(data) <= room:
             room -= len(data)
             found[path] = data
@@ -135,12 +164,25 @@ class _Choice:
     """The files that are looked at, as far as there is room."""
 
     def __init__(
-        self, rest: Rest, python: Iterable[str], changed: Mapping[str, bytes], room: int
+        self,
+        rest: Rest,
+        python: Iterable[str],
+        changed: Mapping[str, bytes],
+        room: int,
+        words: Collection[str],
+        parsed: Parsed,
     ) -> None:
         self._rest, self._python, self._room = rest, dict.fromkeys(python, b""), room
         self._files = {**self._python, **changed}
-        self._tree = Tree(BASE, self._files, Parsed())
+        self._tree = Tree(BASE, self._files, parsed)
+        self._words = words
         self.known: dict[str, bytes] = {}
+
+    @cached_property
+    def _naming(self) -> list[tuple[str, frozenset[str]]]:
+        """Give the files that say what anybody will look for, and which words each says."""
+        found = Naming(self._words).among(self._rest, self._python)
+        return [(path, said) for path, _, said in found]
 
     def take(self, paths: Iterable[str]) -> list[str]:
         """Take what fits, in order, each with the packages above it; gives what is new."""
@@ -157,15 +199,21 @@ class _Choice:
                     taken.append(path)
         return taken
 
-    def find(self, needle: re.Pattern[bytes] | None) -> None:
-        """Take the files that match; nobody looks for them where nothing fits any more."""
-        if needle is not None and self._room > 0:
-            self.take(sorted(self._rest.search(needle, self._python)))
+    def find(self, words: frozenset[str]) -> None:
+        """Take the files that say one of these; nobody looks for them where nothing fits more."""
+        if not words or self._room < _CRUMBS:
+            return
+        if len(words) > _FEW:
+            self.take([path for path, said in self._naming if said & words])
+        else:
+            told = re.compile(b"|".join(sorted(map(re.escape, map(raw, words)))))
+            near = sorted(self._rest.search(told, self._python))
+            self.take([path for path, _, _ in Naming(words).among(self._rest, near)])
 
     def follow(self, paths: Iterable[str]) -> None:
         """Take what files import, and what that imports, nearest first."""
         todo = list(paths)
-        while todo and self._room > 0:
+        while todo and self._room >= _CRUMBS:
             todo = self.take(sorted({other for path in todo for other in self._tree.imports(path)}))
 
 
@@ -175,6 +223,15 @@ def _above(paths: Iterable[str], *names: str) -> Iterator[str]:
         folders = path.split("/")[:-1]
         for end in range(len(folders) + 1):
             yield from ("/".join([*folders[:end], name]) for name in names)
+
+
+def _below_fixtures(python: Iterable[str], changed: Iterable[str]) -> list[str]:
+    """List the tests that a changed `conftest.py` is for."""
+    ends = "conftest.py"
+    folders = tuple(
+        {path.removesuffix(ends) for path in changed if f"/{path}".endswith(f"/{ends}")}
+    )
+    return [path for path in python if path.startswith(folders) and _TEST.search(path)]
 
 
 def _beside(target: Files) -> Iterator[str]:
@@ -191,9 +248,14 @@ def _modules(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name in found if name.isidentifier())
 
 
+def _tops(paths: Iterable[str]) -> frozenset[str]:
+    """Give whatever an absolute import of these may begin with, from whatever root."""
+    return frozenset(part for path in paths for part in path.removesuffix(".py").split("/"))
+
+
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What a module binds by itself, and the names that it takes from others, wherever it does."""
+    """What a module binds by itself, and the names that it takes from others of the tree."""
 
     made: frozenset[str] = frozenset()
     taken: frozenset[str] = frozenset()
@@ -202,14 +264,19 @@ class _Told:
 _NOTHING = _Told()
 
 
-def _told(path: str, data: bytes) -> _Told:
+def _told(path: str, data: bytes, parsed: Parsed, tops: frozenset[str]) -> _Told:
     try:
-        body: list[ast.stmt] = parse(path, data).tree.body
+        body: list[ast.stmt] = parsed.read(path, data).tree.body
     except OpaqueError:
         return _NOTHING
     own = (node for node in body if not isinstance(node, IMPORTS))
-    taken = (node for statement in body for node in walk(statement))
-    return _Told(
-        frozenset(name for node in own for name in stored(node)),
-        frozenset(a.name for n in taken if isinstance(n, ast.ImportFrom) for a in n.names),
+    nodes = (node for statement in body for node in walk(statement))
+    taken = (
+        alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+        and (node.level or (node.module or "").partition(".")[0] in tops)
+        for alias in node.names
+        if alias.name != "*"
     )
+    return _Told(frozenset(name for node in own for name in stored(node)), frozenset(taken))

@@ -9,9 +9,10 @@ from typing import Any
 from transforms.errors import Place
 from transforms.result.changes import ChangeSet
 from transforms.tree import Tree
-from verify.kernel.verdict import BASE, TARGET
+from verify.kernel.verdict import BASE, CERTIFIED, TARGET, UNKNOWN
 from verify.proofs.adapter import MOST
-from verify.proofs.gate import Gate
+from verify.proofs.gate import STOPPING, Gate
+from verify.proofs.part import ROOM
 from verify.report.exhibits import Text
 from verify.report.report import Finding, Row, Section, Verdict, counted
 from verify.reports.certify import (
@@ -24,8 +25,8 @@ from verify.reports.certify import (
 
 NOT_JUDGED = "Not judged (--no-certify), so nothing can be written."
 TOO_LARGE = (
-    f"Not judged: the tree holds more than {MOST >> 20} MiB of Python, and the first design, which "
-    "judges such trees, alarms too often to stop a move."
+    f"Not judged: too large. The tree holds more than {MOST >> 20} MiB of Python, and the files "
+    f"that change more than {ROOM >> 10} KiB."
 )
 _LINE_END = re.compile(r"\r\n|\r|\n")  # where Python ends a line
 
@@ -51,6 +52,10 @@ def gate_sections(gate: Gate, texts: Texts, plan: str) -> Iterator[Section]:
 def gate_line(gate: Gate) -> str:
     """The verdict in words, with what of it is accepted."""
     words = f"Verdict: {verdict_line(gate.certificate).rstrip('.')}"
+    if gate.part:
+        number = len(gate.certificate.of(*STOPPING))
+        what = f"{counted(number, 'finding')} there" if number else "nothing there breaks"
+        words = f"Judged in part, {gate.part}: {what}"
     taken = {
         "in authored lines or listed copies": len(gate.standing),
         "accepted by the plan": len(gate.accepted),
@@ -62,9 +67,11 @@ def gate_line(gate: Gate) -> str:
 
 
 def gate_data(gate: Gate, texts: Texts) -> dict[str, Any]:
-    """The verdict for programs."""
+    """The verdict for programs; a part in which nothing breaks certifies nothing."""
+    told = gate.certificate.verdict
     return {
         **certificate_data(gate.certificate, texts),
+        "certificate": UNKNOWN if gate.part and told == CERTIFIED else told,
         "standing": len(gate.standing),
         "accepted": len(gate.accepted),
         "stops": len(gate.stops),

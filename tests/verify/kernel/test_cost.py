@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from tests.verify.kernel.trees import files
+from verify.kernel import certify
 from verify.kernel.bodies import Bodies
 from verify.kernel.both import Both
 from verify.kernel.judging import Judge
@@ -72,8 +76,17 @@ def test_a_body_is_read_no_more_often_where_more_import_it(monkeypatch: pytest.M
     assert len(read) - few == few
 
 
-def machine(**files: str) -> Machine:
-    named = {name.replace("__", "/") + ".py": text.encode() for name, text in files.items()}
+def test_a_long_chain_of_attributes_is_read_once() -> None:
+    """It was put into words anew for each of its dots: 33 seconds for five thousand."""
+    text = f"import a\n\nX = a{'.b' * 3000}\n"
+    base, target = files({"m.py": text}), files({"n.py": text})
+    start = time.process_time()
+    certify(base, target)
+    assert time.process_time() - start < 5
+
+
+def machine(**texts: str) -> Machine:
+    named = {name.replace("__", "/") + ".py": text.encode() for name, text in texts.items()}
     return Machine(Tree("base", named, Parsed()), lambda path, index: (path, index), [""])
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.verify.histories import BEFORE, PLAN
 from verify import cli
-from verify.proofs import adapter
+from verify.proofs import adapter, part
 
 ORDERS = '''\
 """Orders, and all that grew around them."""
@@ -235,14 +235,45 @@ def test_what_is_not_judged_cannot_be_written(run: Run) -> None:
     assert (code, "--no-certify judges nothing" in err) == (2, True)
 
 
-def test_what_the_first_kernel_would_judge_is_written_unjudged(
+def test_of_a_large_tree_the_part_that_names_the_move_is_judged(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapter, "MOST", 100)
-    code, out, err = run(BREAKS, PLAN, "--diff")
-    assert (code, err.startswith("Not judged: the tree holds more than 1 MiB")) == (0, True)
     code, out, _ = run(BREAKS, PLAN, "--write", "--json", str(tmp_path / "report.json"))
-    assert (code, "Verdict" in out, "Not judged: the tree holds more" in out) == (0, False, True)
+    assert code in (1, 2)
+    said = next(line for line in out.splitlines() if line.startswith("Judged in part, "))
+    assert said.endswith(" other Python files: 2 findings there; 2 findings to accept or to mend.")
+    assert "Nothing was written: " in out
+    data: dict[str, Any] = json.loads((tmp_path / "report.json").read_text())
+    assert (data["written"], data["judgement"]["stops"]) == (False, 2)
+    pasted = "\n\n".join(data["judgement"]["paste"]).replace("...", "The list is printed alone.")
+    code, out, err = run(BREAKS, f"{PLAN}\n{pasted}\n", "--write")
+    assert code == 0, out + err
+    assert " accepted by the plan." in out
+
+
+def test_a_part_in_which_nothing_breaks_is_not_called_certified(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "MOST", 100)
+    needless = '\n[[accept]]\nkind = "breaks"\nmodule = "shop.money"\nreason = "Of the whole."\n'
+    code, out, err = run(BEFORE, PLAN + needless, "--write", "--json", str(tmp_path / "r.json"))
+    assert code == 0, out + err
+    assert "Judged in part, the change and " in out
+    assert "CERTIFIED" not in out
+    data: dict[str, Any] = json.loads((tmp_path / "r.json").read_text())
+    assert (data["written"], data["judgement"]["certificate"]) == (True, "UNKNOWN")
+
+
+def test_a_change_that_is_too_large_for_a_part_is_written_unjudged(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "MOST", 100)
+    monkeypatch.setattr(part, "ROOM", 10)
+    code, out, err = run(BREAKS, PLAN, "--diff")
+    assert (code, err.startswith("Not judged: too large. The tree holds more")) == (0, True)
+    code, out, _ = run(BREAKS, PLAN, "--write", "--json", str(tmp_path / "report.json"))
+    assert (code, "Verdict" in out, "Not judged: too large." in out) == (0, False, True)
     data: dict[str, Any] = json.loads((tmp_path / "report.json").read_text())
     assert data["written"]
     assert data["judgement"] is None

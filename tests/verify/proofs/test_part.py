@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pytest
 
 from tests.effort import FULL
 from tests.verify.kernel.trees import Case, cases, files
+from verify import certificate as first
 from verify import kernel
 from verify.certificate import Held
 from verify.kernel import Certificate
-from verify.kernel.verdict import BREAKS
+from verify.kernel.verdict import BREAKS, NOT_READ, OPEN
 from verify.proofs import adapter, part
 from verify.proofs.adapter import MOST
 
@@ -40,7 +41,7 @@ def seen(case: Case, rest: kernel.Files = LARGE) -> Certificate:
     looked = part.part(_without(base, same), _without(target, same), _beside(base, same, rest))
     assert looked is not None
     ours, theirs = _without(base, same), _without(target, same)
-    return kernel.certify(ours, theirs, looked.rest, blank=looked.blank)
+    return looked.judge(ours, theirs)
 
 
 def _without(side: kernel.Files, paths: Iterable[str]) -> kernel.Files:
@@ -53,13 +54,59 @@ def _beside(base: kernel.Files, same: Iterable[str], rest: kernel.Files) -> Held
 
 
 @pytest.mark.parametrize("case", [c for c in SOME if not c.certified], ids=lambda c: c.name)
-def test_what_behaves_differently_is_not_certified_in_a_part(case: Case) -> None:
-    assert seen(case).verdict != kernel.CERTIFIED
+def test_what_breaks_or_is_open_in_the_whole_is_so_in_a_part(case: Case) -> None:
+    whole = kernel.certify(files(case.base), files(case.target))
+    if whole.of(NOT_READ, BREAKS, OPEN):  # else the first kernel is asked for text
+        assert seen(case).of(NOT_READ, BREAKS, OPEN)
 
 
 @pytest.mark.parametrize("case", [c for c in SOME if c.certified], ids=lambda c: c.name)
-def test_an_honest_move_breaks_nothing_in_a_part(case: Case) -> None:
-    assert seen(case).of(BREAKS) == ()
+def test_an_honest_move_breaks_and_opens_nothing_in_a_part(case: Case) -> None:
+    assert seen(case).of(NOT_READ, BREAKS, OPEN) == ()
+
+
+def test_what_is_open_in_a_part_is_open_in_the_whole() -> None:
+    user = "from a import K\n\n\ndef f():\n    return K.__module__\n"
+    base = files({"a.py": "class K:\n    pass\n\n\nX = 1\n", "u.py": user})
+    target = files(
+        {"a.py": "from b import K\n\nX = 1\n", "b.py": "class K:\n    pass\n", "u.py": user}
+    )
+    before, after = {**LARGE, **base}, {**LARGE, **target}
+    assert first.certify(before, after).verdict == first.CERTIFIED
+    found = adapter.certify(before, after)
+    assert (found.verdict, found.of(OPEN)[0].place.path) == (kernel.UNKNOWN, "u.py")
+
+
+def test_what_is_built_from_another_language_is_no_missing_module() -> None:
+    base = {
+        "p/__init__.py": "",
+        "p/_fast.pyx": "def fast(): pass\n",
+        "p/a.py": "from p._fast import fast\n\n\ndef one():\n    return 1\n",
+    }
+    target = {
+        **base,
+        "p/a.py": "from p._fast import fast\n",
+        "p/b.py": "def one():\n    return 1\n",
+    }
+    assert seen(Case("", True, base, target)).verdict == kernel.CERTIFIED
+
+
+def test_data_is_not_read_to_find_words_in_it() -> None:
+    rest = Unread(files({**BASE, "shop/logo.png": "A", "shop/table.csv": "A"}))
+    changed = {"shop/a.py": files(BASE)["shop/a.py"]}
+    moved = {path: files(AFTER)[path] for path in ("shop/a.py", "shop/b.py")}
+    looked = part.part(changed, moved, rest)
+    assert looked is not None
+    assert "shop/table.csv" in looked.rest.paths()
+
+
+class Unread(Held):
+    """Shared files, of which pictures are not here."""
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        wanted = list(paths)
+        assert not any(path.endswith(".png") for path in wanted)
+        return super().read_many(wanted)
 
 
 MADE = "from far.maker import made, Plain\n\n\nclass A(Plain):\n    X = made()\n"

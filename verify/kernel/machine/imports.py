@@ -28,6 +28,7 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
+from verify.kernel.nodes import walk
 from verify.kernel.source import OpaqueError, is_main_guard
 from verify.kernel.tree import Found, Tree
 
@@ -114,9 +115,10 @@ class Imports(Loads):
         return self.as_value(now) if now is not None else UNBOUND
 
     def _made(self, name: str, package: Module) -> Value:
-        """Import a module of the tree that is there once the project is built, if it is."""
+        """Import a module that is there once the project is built, or another has made it."""
         last = name.rpartition(".")[2]
-        if not self.tree.made(last, package.folders):
+        makes = not package.folders and bool(package.path) and self.tree.makes(package.path)
+        if not makes and not self.tree.made(last, package.folders):
             raise Raised("ModuleNotFoundError", name)
         if not self.ask(("has", name)):
             raise Raised("ModuleNotFoundError", "", outside=name)
@@ -242,6 +244,7 @@ class Imports(Loads):
     def import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
         """Run `from a import b`."""
         if node.module == "__future__" and not node.level:
+            self._feature(node, scope)
             return
         if scope.module.path and self.tree.is_blank(scope.module.path):
             source: Value = Outside(str(node.module))
@@ -253,6 +256,17 @@ class Imports(Loads):
             else:
                 value = self.taken(source, alias.name)
                 self.bind(alias.asname or alias.name, value, scope, imported=True)
+
+    def _feature(self, node: ast.ImportFrom, scope: Scope) -> None:
+        """Bind a feature that somebody uses as a value; of most, nobody knows that they are one."""
+        source = self.tree.readable(scope.module.path) if scope.module.path else None
+        nodes = walk(source.tree) if source is not None else ()
+        for alias in node.names:
+            name = alias.asname or alias.name
+            if name == "annotations":
+                continue  # for the compiler alone, in nearly every file
+            if any(isinstance(n, ast.Name) and n.id == name for n in nodes):
+                self.bind(name, Outside(f"__future__.{alias.name}"), scope, imported=True)
 
     def absolute(self, node: ast.ImportFrom, module: Module) -> str:
         """Give the full name of the module that a `from` import names."""

@@ -17,6 +17,9 @@ from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Pl
 from verify.kernel.whole import along
 
 _PATH = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*[.:]\s*(\w+)")
+_FINDS = re.compile(
+    rb"\b(?:meta_path|path_hooks)\s*(?:\.\s*(?:insert|append|extend)\b|\[[^\]\n]*\]\s*=[^=]|\+=)"
+)
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 
 
@@ -94,6 +97,7 @@ def _new(both: Both, path: str) -> None:
     if name == "__init__.py":
         folder, _, name = folder.rpartition("/")
     _hides(both, path)
+    _sought(both, path)
     word = name.removesuffix(".py")
     root = both.target.root(path) == folder
     if root and word in {*STANDARD, "sitecustomize", "usercustomize"}:
@@ -113,6 +117,16 @@ def _hides(both: Both, path: str) -> None:
         if f"/{other}".endswith((f"{tail}.py", f"{tail}/__init__.py")) and other != path:
             why = f"its package looks in other folders, too, and this may hide {other}"
             both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
+
+
+def _sought(both: Both, path: str) -> None:
+    """Look for who is asked for each module before Python looks for its file."""
+    for other in both.target.python():
+        found = _FINDS.search(both.target.files[other])
+        if found:
+            line = both.target.files[other].count(b"\n", 0, found.start()) + 1
+            why = "it is new, and a finder of modules is asked for it first"
+            both.found.say(OPEN, both.target.name(path), why, Place(other, line))
 
 
 def _settings(both: Both, path: str) -> None:

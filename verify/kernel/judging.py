@@ -18,6 +18,7 @@ from verify.kernel import (
     strings,
     subclasses,
     tests,
+    whereabouts,
 )
 from verify.kernel.asked import HOOKS
 from verify.kernel.bodies import (
@@ -158,6 +159,7 @@ class Judge:
         self.worlds.report()
         Heard(self.both).report()
         shown.check(self.both, self.runs.near)
+        whereabouts.check(self.both, self.runs.near)
 
     def _values(self, lost: Mapping[str, set[str]]) -> None:
         """Look for modules that are values, and for reads of what they lost."""

@@ -17,6 +17,7 @@ from verify.kernel.machine.values import Class, Function, Product
 from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At
 from verify.kernel.verdict import OPEN, Place
+from verify.kernel.whereabouts import MODULE, said_only
 from verify.kernel.words import words
 
 _SAME_FILE = words("abspath realpath normpath fspath str Path PurePath resolve absolute")
@@ -36,7 +37,7 @@ class Standing:
         """Collect what the runs of a side have asked for."""
         for what, whose, path, line in machine.asked:
             title = self._title(whose)
-            if title:
+            if title and not (what == MODULE and said_only(machine.tree, path, line)):
                 self._say(what, title, Place(path, line, machine.tree.side))
 
     def report(self) -> None:

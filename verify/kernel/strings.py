@@ -34,6 +34,7 @@ _HANDLER = re.compile(r"(?<![\w./-])((?:\w+/)+\w+)[.:](\w+)")
 _VALUE = re.compile(r"""[=:]\s*["']?([A-Za-z_][\w.]*)["']?\s*,?\s*$""", re.M)
 _FROM = re.compile(r"\bfrom\s+[\"']?([\w.]+)[\"']?\s+c?import\s+\(?([\w, \t]+)")
 _NAME = re.compile(r"[^\W\d]\w*")
+_PUT_IN = re.compile(r"(?:%\(\w+\)s|\$\{[\w:.]+\}|\{\{?[ \w.]+\}\}?)[.:](\w+)")
 _RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".yml", ".yaml", ".mk")
 _WORDS = re.compile(rb"\w+")
 _NAMES_ALONE = re.compile(r"[\w.:=\s\[\],-]+")
@@ -145,10 +146,21 @@ class _Texts:
                 kind = BREAKS if runs else OBSERVED if prose else OPEN
                 why = f"this imports {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, number))
+        if not prose:
+            self._interpolated(path, text)
         if path.endswith(".ipynb"):
             self._cells(path, text)
         if path.endswith(".json"):
             self.tables.data(path, text)
+
+    def _interpolated(self, path: str, text: str) -> None:
+        """Look for a name behind a part that is put in, in a text that says its module as well."""
+        for found in _PUT_IN.finditer(text):
+            for module, names in sorted(self.gone.items()):
+                if found[1] in names and re.search(rf"(?<![\w.]){re.escape(module)}(?!\w)", text):
+                    why = f"this names {found[1]}, which is no longer there"
+                    number = text.count("\n", 0, found.start()) + 1
+                    self._say(OPEN, module, found[1], why, Place(path, number))
 
     def _lines(self, path: str, text: str) -> None:
         """Look for a line that says a module, and one that says a name of it, as settings do."""

@@ -171,10 +171,13 @@ def _units(node: ast.AST) -> Iterator[tuple[set[str], int]]:
 
 
 def _record(table: ast.Dict) -> set[str]:
-    """Give the texts that the fields of a record are, one of which is a dotted name."""
+    """Give the texts that the fields of a record are, one of which is a module's name."""
     values = [value.value for value in table.values if isinstance(value, ast.Constant)]
     texts = {text.strip() for text in values if isinstance(text, str) and len(text) < MOST_TEXT}
-    return texts if any("." in text for text in texts) and len(texts) > 1 else set()
+    keys = (key.value for key in table.keys if isinstance(key, ast.Constant))
+    modules = any("module" in str(key).lower() for key in keys)
+    known = modules or any("." in text for text in texts)
+    return texts if known and len(texts) > 1 else set()
 
 
 def _texts(node: ast.AST) -> tuple[frozenset[str], list[ast.AST]]:

@@ -315,7 +315,8 @@ class Judge:
             for name in self._loose.get(pair, ()):
                 self._pair(name, (ours, one), (theirs, two))
             return
-        self._read_units.add(pair)
+        if not altered:  # what somebody wrote there later, others may not find
+            self._read_units.add(pair)
         loose = []
         for name in sorted(one.definitions.keys() & two.definitions.keys(), key=repr):
             slots = ours.machine.slots + theirs.machine.slots

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 
 from verify.kernel import effects
 from verify.kernel.machine.calls import Returned, literal
@@ -39,13 +40,17 @@ from verify.kernel.machine.values import (
     key,
 )
 from verify.kernel.nodes import walk
-from verify.kernel.source import imports_only
+from verify.kernel.source import imports_only, last
 from verify.kernel.tree import Tree
 
 MOST_TURNS = 20  # of a `while` whose condition is known
 
 
 _NOTHING = ast.Constant(None)
+
+
+# Of what ends exceptions, the calls that say which.
+_MADE_FOR = frozenset(name.rpartition(".")[2] for name in effects.SWALLOWING)
 
 
 class LeftError(Exception):
@@ -347,18 +352,32 @@ class Machine(Expressions):
 
     def _do_with(self, node: ast.With, scope: Scope) -> None:
         patches: list[Replaced] = []
+        swallows = False
         for item in node.items:
             manager = self.pick(self.value(item.context_expr, scope))
+            swallows |= self._swallows(manager)
             entered = self._enter(manager, item, scope, patches)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, entered, scope)
         try:
-            self.block(node.body, scope)
+            if swallows:
+                self._do_try(as_try(node), scope)
+            else:
+                self.block(node.body, scope)
         finally:
             for module, name, value in reversed(patches):
                 self.put(module.names, name, value)
 
     _do_asyncwith = _do_with
+
+    def _swallows(self, manager: Value) -> bool:
+        """Tell whether a manager may end an exception, as `contextlib.suppress` does."""
+        if isinstance(manager, Product):
+            return manager.maker in effects.SWALLOWING
+        leaves = self.in_class(manager.of, "__exit__") if isinstance(manager, Instance) else None
+        return isinstance(leaves, Function) and any(
+            isinstance(node, ast.Return) and not _is_false(node.value) for node in walk(leaves.node)
+        )
 
     def _enter(
         self,
@@ -723,3 +742,22 @@ def _loaded(target: ast.expr) -> ast.expr:
     if isinstance(target, ast.Subscript):
         return ast.Subscript(target.value, target.slice, ast.Load())
     return target
+
+
+@lru_cache(maxsize=1 << 10)
+def as_try(node: ast.With) -> ast.Try:
+    """Give a `with` that may end exceptions as the `try` that it stands for."""
+    kinds = [
+        kind
+        for item in node.items
+        if isinstance(item.context_expr, ast.Call) and last(item.context_expr.func) in _MADE_FOR
+        for kind in item.context_expr.args
+    ]
+    caught = ast.Tuple(kinds, ast.Load()) if kinds else None
+    handler = ast.ExceptHandler(type=caught, name=None, body=[ast.Pass()])
+    made = ast.Try(body=node.body, handlers=[handler], orelse=[], finalbody=[])
+    return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def _is_false(node: ast.AST | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and not node.value)

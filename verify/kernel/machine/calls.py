@@ -192,8 +192,14 @@ class Calls(Objects):
             self.put(self.versions, "subclasses", Unknown(("registered", of, arguments)))
         for value in (*given, *named.values()) if of != "builtins.print" else ():
             self.handed(value)  # of what is printed, nobody gets more than its text
-        self.event(what, of, arguments)
+        self.event(what, of, arguments, *self._taker())
         return Unknown((what, of, arguments))
+
+    def _taker(self) -> tuple[Key, ...]:
+        """Give who has what an event gives: of two that are alike, each may give something else."""
+        idle, self.idle = self.idle is not None, None
+        imports = isinstance(self.site, tuple) and self.site[:1] == ("import",)
+        return () if idle or imports or self.probing else (("for", self.site),)
 
     def handed(self, value: Value) -> None:
         """Note a module that is handed on as a value."""
@@ -377,6 +383,7 @@ class Calls(Objects):
 
     def run_function(self, function: Function, given: list[Value], named: Named) -> Value:
         """Run a function's body."""
+        self.idle = None
         node = function.node
         asynchronous = isinstance(node, ast.AsyncFunctionDef)
         most = MOST_READ if self.probing else MOST_CALLS

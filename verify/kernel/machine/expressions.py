@@ -498,6 +498,7 @@ class Expressions(Patches):
         return None
 
     def _on_call(self, node: ast.Call, scope: Scope) -> Value:
+        idle, self.idle = self.idle, None
         function = self.value(node.func, scope)
         given = self.many(node.args, scope)
         named: dict[str, Value] = {}
@@ -515,6 +516,7 @@ class Expressions(Patches):
                 named["**"] = self.operate("unpack", value)
         if given or "target" in named:
             given = self.patch(self.pick(function), given, named)
+        self.idle = idle if idle is node else None
         return self.call(function, given, named)
 
     # --- comprehensions ---

@@ -50,6 +50,7 @@ _NOTHING = ast.Constant(None)
 
 
 # Of what ends exceptions, the calls that say which.
+_NAMES = (ast.Name, ast.Attribute)
 _MADE_FOR = frozenset(name.rpartition(".")[2] for name in effects.SWALLOWING)
 
 
@@ -105,7 +106,9 @@ class Machine(Expressions):
     _do_global = _do_nonlocal = _do_pass
 
     def _do_expr(self, node: ast.Expr, scope: Scope) -> None:
+        self.idle = node.value
         self.value(node.value, scope)
+        self.idle = None
 
     def _do_return(self, node: ast.Return, scope: Scope) -> None:
         raise Returned(self.value(node.value, scope) if node.value else NONE)
@@ -355,7 +358,7 @@ class Machine(Expressions):
         swallows = False
         for item in node.items:
             manager = self.pick(self.value(item.context_expr, scope))
-            swallows |= self._swallows(manager)
+            swallows |= self._swallows(manager) or self._guards(manager, item, scope)
             entered = self._enter(manager, item, scope, patches)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, entered, scope)
@@ -377,6 +380,22 @@ class Machine(Expressions):
         leaves = self.in_class(manager.of, "__exit__") if isinstance(manager, Instance) else None
         return isinstance(leaves, Function) and any(
             isinstance(node, ast.Return) and not _is_false(node.value) for node in walk(leaves.node)
+        )
+
+    def _guards(self, manager: Value, item: ast.withitem, scope: Scope) -> bool:
+        """Tell whether a manager is a generator that goes on where its `yield` raises."""
+        made = manager.kind == "generator" if isinstance(manager, Collection) else False
+        call = item.context_expr
+        if not (made and isinstance(call, ast.Call) and isinstance(call.func, _NAMES)):
+            return False
+        function = self.pick(self.value(call.func, scope))
+        while isinstance(function, Product) and function.wraps is not None:
+            function = function.wraps
+        return isinstance(function, Function) and any(
+            isinstance(node, ast.Try)
+            and node.handlers
+            and any(isinstance(part, ast.Yield) for inner in node.body for part in walk(inner))
+            for node in walk(function.node)
         )
 
     def _enter(
@@ -589,6 +608,12 @@ class Machine(Expressions):
         decorators = [self.value(decorator, scope) for decorator in node.decorator_list]
         within = self._generic(node, scope)
         given = [*map(self.pick, self.many(node.bases, within))]
+        for base in given:
+            if not isinstance(base, Instance):
+                continue
+            entries = self.in_class(base.of, "__mro_entries__")
+            if entries is not None:
+                self.call(entries, [base, self.collection("tuple", given)], {})
         bases = [*map(_generic, given)]
         words = self._class_words(node, within)
         meta = words.pop("metaclass", None)

@@ -73,6 +73,7 @@ _EVALUATES = re.compile(
     r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|cattrs|beartype|typeguard"
     r"|getfullargspec)\b|\bsignature\("
 )
+_OF_FIELDS = re.compile(r"\.type\b")  # of a field of a dataclass
 _FRAMEWORKS = re.compile(
     r"\b(?:pydantic|fastapi|typer|msgspec|strawberry|injector|singledispatch|attrs)\b"
 )
@@ -116,6 +117,7 @@ class Judge:
         # definitions that read a submodule which somebody else imports: by the units they are of
         self._loose: dict[tuple[int, int], list[Made]] = {}
         self._blank = False  # whether the present run loads modules of which nothing is known
+        self._as_written = False  # whether it makes a difference if these are texts
         self.evaluated = False  # whether somebody who reaches the change evaluates annotations
 
     def run(self) -> None:
@@ -125,6 +127,7 @@ class Judge:
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
+        self._as_written = any(_as_written(self.both.base.text(path)) for path in files)
         for entry in entries(self.both.base, self.both.target, self.runs.near):
             self._entry(entry)
         for arrival in arrivals(self.both):
@@ -403,6 +406,7 @@ class Judge:
         elif (one.notes or ()) != (two.notes or ()):
             self._annotations(one, two, title, where)
         if isinstance(one.value, Class) and isinstance(two.value, Class):
+            self._fields_as_texts(one.value, two.value, title, where)
             apart = self._modules_held(one.value, two.value)
             ours, theirs = (
                 {name: key(held) for name, held in side.attributes.items() if name not in apart}
@@ -411,6 +415,13 @@ class Judge:
             if ours != theirs:
                 why = "the class is made with other attributes than before"
                 self.both.found.say(BREAKS, title, why, where)
+
+    def _fields_as_texts(self, one: Class, two: Class, title: str, where: Place) -> None:
+        """Compare whether what a class's fields are annotated with is evaluated."""
+        noted = any(isinstance(node, ast.AnnAssign) for node in two.node.body)
+        if noted and one.scope.module.postponed != two.scope.module.postponed:
+            why = "its annotations are evaluated where they were texts, or the other way round"
+            self.both.found.say(BREAKS if self._as_written else OBSERVED, title, why, where)
 
     def _modules_held(self, one: Class, two: Class) -> set[str]:
         """Name attributes that are other modules now, where all who read them are of the class.
@@ -563,10 +574,20 @@ class Judge:
             return
         inner = means[0] if isinstance(means, tuple) and means else None
         outside = isinstance(inner, tuple) and inner[0] == "outside" and inner[1]
+        if outside == "sys._getframe" and whereabouts.of_callers(
+            self.both.target, path, reference.line
+        ):
+            return  # whose frame that is is noted where it runs
         if outside in effects.STANDING or reference.parts[-1] in ("__globals__", "__code__"):
             spelled = ".".join(reference.parts)
             why = f"when it runs, `{spelled}` sees the names or the frame of another module"
             self.both.found.say(OPEN, title, why, Place(path, reference.line))
+
+
+def _as_written(text: str) -> bool:
+    """Tell whether a file asks for annotations as they are, be they values or texts."""
+    fields = "fields" in text and _OF_FIELDS.search(text) is not None
+    return fields or "__annotations__" in text or "get_annotations" in text
 
 
 def _title(made: Function | Class) -> str:

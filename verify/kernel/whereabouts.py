@@ -20,8 +20,9 @@ from verify.kernel.source import DEFINITIONS, Source, last
 from verify.kernel.spelled import Spelled, chain
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import OPEN, Place
-from verify.kernel.words import words
+from verify.kernel.words import raw, words
 
+_LISTS = re.compile(rb"\b(?:vars|dir|globals|locals|getmembers|getattr)\(|__dict__|import \*")
 MODULE = "its `__module__`"
 _ASKS = re.compile(
     rb"__(?:module|globals)__|\bf_globals\b|\bco_filename\b|\bextract_tb\b|\bwalk_tb\b|\bpathname\b"
@@ -51,6 +52,7 @@ _LOOKS_UP = words("import_module __import__ resolve_name locate import_string ge
 # What hands a value on, maybe beside others.
 _PUT_TOGETHER = (ast.JoinedStr, ast.FormattedValue, ast.BinOp, ast.Tuple, ast.List)
 _MOST_NAMES = 4  # from one local name to the next
+_DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Above = Mapping[ast.AST, ast.AST]
 
 
@@ -66,6 +68,39 @@ def said_only(tree: Tree, path: str, line: int) -> bool:
     above = {child: node for node in walk(source.tree) for child in children(node)}
     use = _Use(above, known=True)
     return not any(use.decides(node) for node in here)
+
+
+def of_callers(tree: Tree, path: str, line: int) -> bool:
+    """Tell whether the frames that are taken on a line are those of callers, by their number."""
+    calls = [
+        node
+        for node in walk(tree.source(path).tree)
+        if isinstance(node, ast.Call) and node.lineno == line and last(node.func) == "_getframe"
+    ]
+    numbers = [call.args[0] if call.args else None for call in calls]
+    return bool(calls) and all(
+        isinstance(n, ast.Constant) and isinstance(n.value, int) and n.value > 0 for n in numbers
+    )
+
+
+def asks_own(method: ast.AST) -> bool:
+    """Tell whether a method asks for the module of its object, or of its class."""
+    above = {child: node for node in walk(method) for child in children(node)}
+    given = _takes(method)[:1] if isinstance(method, _DEFS) else []
+    for node in walk(method):
+        name = getattr(node, "attr", "")
+        owner = children(node)[0] if name == "__module__" else None
+        if isinstance(node, ast.Call) and last(node.func) == "getattr" and len(node.args) > 1:
+            said = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
+            owner = node.args[0] if said == "__module__" else owner
+        if owner is None:
+            continue
+        while _is_call(owner, "type") or last(owner) == "__class__":
+            owner = owner.args[0] if isinstance(owner, ast.Call) else children(owner)[0]
+        known = _values(owner.id, owner, above) if isinstance(owner, ast.Name) else None
+        if not isinstance(owner, ast.Name) or owner.id in given or known:
+            return True
+    return False
 
 
 def check(both: Both, near: Collection[str]) -> None:
@@ -88,6 +123,7 @@ class _Whereabouts:
         self.near = near
         self._spelled = Spelled(both)
         self._classes = any(isinstance(node, ast.ClassDef) for node in moved)
+        self._escapes = self._classes or any(map(self._given_away, moved))
         self._sites = {base for base, _ in both.pairing.moved()}
         self._logs = any(
             isinstance(inner, ast.Call) and last(inner.func) in _LOGS
@@ -105,6 +141,26 @@ class _Whereabouts:
             for what, line in self._found(source) if source else ():
                 why = f"it asks what may have moved for {what}, and the move changes the answer"
                 self.both.found.say(OPEN, self.both.name(path), why, Place(path, line))
+
+    def _given_away(self, node: ast.stmt) -> bool:
+        """Tell whether a function is more than called: decorated, handed on, or listed."""
+        name = getattr(node, "name", "")
+        tree = self.both.target
+        said = re.compile(rb"\b" + re.escape(raw(name)) + rb"\b")
+        if getattr(node, "decorator_list", ()) or isinstance(node, ast.ClassDef):
+            return True
+        for path in tree.python():
+            data = tree.files[path]
+            if _LISTS.search(data):
+                return True
+            source = tree.readable(path) if said.search(data) else None
+            parts = walk(source.tree) if source else ()
+            called = {id(p.func) for p in parts if isinstance(p, ast.Call)}
+            called |= {id(d) for p in parts for d in getattr(p, "decorator_list", ())}
+            for part in parts:
+                if last(part) == name and id(part) not in called:
+                    return True
+        return False
 
     def _loaded(self) -> set[str]:
         """List the files that may be loaded where one is from which the change is reached."""
@@ -141,10 +197,9 @@ class _Whereabouts:
 
     def _attribute(self, path: str, node: ast.Attribute, above: Above) -> str:
         """Tell what an attribute asks for, if its owner may be something that moved."""
-        if node.attr == "__module__":
-            return MODULE if self._may_be(path, node.value, above) else ""
-        if node.attr == "__globals__":
-            return "its `__globals__`" if self._may_be(path, node.value, above) else ""
+        if node.attr in ("__module__", "__globals__"):
+            may = self._escapes and self._may_be(path, node.value, above)
+            return f"its `{node.attr}`" if may else ""
         if node.attr in ("co_filename", "f_globals"):
             code = last(node.value) in ("f_code", "__code__")
             frame = children(node.value)[0] if code else node.value
@@ -159,9 +214,13 @@ class _Whereabouts:
         if last(node.func) == "getattr" and len(node.args) > 1:
             name = node.args[1]
             if isinstance(name, ast.Constant) and name.value in ("__module__", "__globals__"):
-                known = not self._may_be(path, node.args[0], above)
+                known = not (self._escapes and self._may_be(path, node.args[0], above))
                 return "" if known else f"its `{name.value}`"
-        if last(node.func) in _OF_FILES and self._may_be(path, node.args[0], above):
+        if (
+            last(node.func) in _OF_FILES
+            and self._escapes
+            and self._may_be(path, node.args[0], above)
+        ):
             return f"its file (`{last(node.func)}`)"
         return ""
 

@@ -34,10 +34,16 @@ Answers = dict[Key, bool]
 
 
 class Raised(Exception):
-    """The program raises. `error` is the name of the type, `outside` what it wants from there."""
+    """The program raises. `error` is the name of the type, `outside` what it wants from there.
 
-    def __init__(self, error: str, about: str = "", outside: str = "") -> None:
+    `value` is what is raised, if that is an object or a class of the tree.
+    """
+
+    def __init__(
+        self, error: str, about: str = "", outside: str = "", value: Value | None = None
+    ) -> None:
         super().__init__(error, about)
+        self.value = value
         self.error = error
         self.about = about
         self.outside = outside

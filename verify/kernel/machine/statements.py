@@ -125,7 +125,7 @@ class Machine(Expressions):
         if isinstance(value, (Unknown, Product)):
             error, about = self._raised(value)
         elif isinstance(value, (Instance, Class)):
-            error = self._own_error(value)
+            raise Raised(self._own_error(value), value=value)
         raise Raised(error, str(about))
 
     def _raised(self, value: Unknown | Product) -> tuple[str, str]:
@@ -437,7 +437,7 @@ class Machine(Expressions):
         except Raised as error:
             for handler in node.handlers:
                 if self._catches(handler, error, scope):
-                    self._handle(handler, error.error, scope)
+                    self._handle(handler, error.error, scope, error.value)
                     return
             raise
         if self.probing:
@@ -467,9 +467,16 @@ class Machine(Expressions):
                 return True
         return False
 
-    def _handle(self, handler: ast.ExceptHandler, error: str, scope: Scope) -> None:
+    def _handle(
+        self,
+        handler: ast.ExceptHandler,
+        error: str,
+        scope: Scope,
+        value: Value | None = None,
+    ) -> None:
         if handler.name:
-            self.bind(handler.name, Unknown(("exception", error)), scope)
+            known = isinstance(value, Instance)
+            self.bind(handler.name, value if known else Unknown(("exception", error)), scope)  # type: ignore[arg-type]
         self.block(handler.body, scope)
         if handler.name:
             self.remove(scope.names, handler.name)
@@ -484,6 +491,10 @@ class Machine(Expressions):
             name = builtin_error(kind)
             if raised and name and issubclass(raised, effects.ERRORS[name]):
                 return True
+            if isinstance(kind, Class) and error.value is not None:
+                of = error.value.of if isinstance(error.value, Instance) else error.value
+                if any(one.name == kind.name for one in self.above(of)):
+                    return True
             if not name and isinstance(kind, Outside):
                 if kind.name.rpartition(".")[2] == error.error:
                     return True

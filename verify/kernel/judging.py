@@ -361,7 +361,9 @@ class Judge:
     def _gives(self, made: Function | Class) -> bool:
         """Tell whether a function answers for a module out of tables that changed."""
         path = made.scope.module.path
-        return getattr(made.node, "name", "") in HOOKS and path in self.both.asked.tables
+        asked = self.both.asked
+        answers = path in asked.tables or path in asked.makers
+        return getattr(made.node, "name", "") in HOOKS and answers
 
     def _runs(
         self,

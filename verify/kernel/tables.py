@@ -176,7 +176,8 @@ def _record(table: ast.Dict) -> set[str]:
     texts = {text.strip() for text in values if isinstance(text, str) and len(text) < MOST_TEXT}
     keys = (key.value for key in table.keys if isinstance(key, ast.Constant))
     modules = any("module" in str(key).lower() for key in keys)
-    known = modules or any("." in text for text in texts)
+    dotted = [text for text in texts if "." in text]
+    known = modules or 0 < len(dotted) < len(texts)  # not a table that gives modules for names
     return texts if known and len(texts) > 1 else set()
 
 

@@ -62,6 +62,8 @@ _ACCESSORS = {f"builtins.property.{name}" for name in ("getter", "setter", "dele
 _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
 Named = dict[str, Value]
 
+_ATTACH = "lazy_loader.attach"
+
 
 class Returned(Exception):
     """A function returns."""
@@ -80,6 +82,7 @@ class Calls(Objects):
         self.near: Collection_[str] | None = None  # files from which a change can be reached
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
             "importlib.import_module": self._import_module,
+            _ATTACH: self._attach,
             "builtins.__import__": self._dunder_import,
             "typing.cast": self._cast,
             "typing_extensions.cast": self._cast,
@@ -297,8 +300,51 @@ class Calls(Objects):
             return function
         return self._call_made(function, given, named)
 
+    def _attach(self, given: list[Value], named: Named) -> Value | None:
+        """Make what answers for a package's names by a table: `__getattr__`, `__dir__`, `__all__`.
+
+        What it answers is asked name by name; two of them are equal if they know the same names.
+        """
+        words = ("package_name", "submodules", "submod_attrs")
+        parts = [self.pick(v) for v in given] + [NONE] * (len(words) - len(given))
+        parts = [self.pick(named.get(word, part)) for word, part in zip(words, parts, strict=True)]
+        package, modules, table = parts
+        home: dict[str, str] = {}
+        for module in _texts_of(modules) if isinstance(modules, Collection) else ():
+            home[module] = ""
+        if isinstance(table, Collection) and table.kind == "dict":
+            for name, items in zip(table.names, table.items, strict=True):
+                listed = self.pick(items)
+                for word in _texts_of(listed) if isinstance(listed, Collection) else ():
+                    home[word] = str(literal(name))
+        if not (isinstance(package, Constant) and home) or set(named) - set(words):
+            return None
+        held = {f"(at) {name}": Constant((package.value, home[name])) for name in sorted(home)}
+        known = [Constant(name) for name in sorted(home)]
+        made = [
+            Product(_ATTACH, (what, *sorted(home)), self.make(), self.space(dict(held)), None)
+            for what in ("getattr", "dir")
+        ]
+        return self.collection("tuple", [*made, self.collection("list", known)])
+
+    def _answer(self, function: Product, given: list[Value]) -> Value:
+        """Give what such a table answers."""
+        names = [name[5:] for name in function.attributes if name.startswith("(at) ")]
+        if not given:
+            return self.collection("list", [Constant(name) for name in sorted(names)])
+        word = str(literal(self.pick(given[0])))
+        where = function.attributes.get(f"(at) {word}")
+        if not isinstance(where, Constant) or not isinstance(where.value, tuple):
+            raise Raised("AttributeError", word)
+        package, module = where.value
+        if not module:
+            return self.load(f"{package}.{word}")
+        return self.attribute(self.load(f"{package}.{module}"), word)
+
     def _call_made(self, function: Product, given: list[Value], named: Named) -> Value:
         maker = function.maker
+        if maker == _ATTACH:
+            return self._answer(function, given)
         if maker == _REGISTER and len(given) == 1:
             return given[0]
         if maker in _GETTERS and given:
@@ -1493,3 +1539,8 @@ def folders_in(told_key: Hashable) -> set[str]:
                 found.add(at[1])
             todo.extend(at)
     return found
+
+
+def _texts_of(value: Collection) -> list[str]:
+    """Give the texts that a collection lists."""
+    return [str(item.value) for item in value.items if isinstance(item, Constant)]

@@ -246,6 +246,7 @@ class Judge:
         self.observed.guards(one, two)
         self._read(one, two)
         self.runs.end(two, one)
+        self._namesakes(arrival)
         if arrival.path not in self.both.base.files:
             self._beside(arrival)
             self._hidden(arrival.path)
@@ -269,6 +270,36 @@ class Judge:
                 if base.find(top, before) and not target.find(top, now):
                     why = f"it is no longer found from {path}, which lay beside it"
                     self.both.found.say(BREAKS, module, why, Place(path, 1))
+
+    def _namesakes(self, arrival: Arrival) -> None:
+        """Look for imports of what arrived that lead to another module of the name from there."""
+        base, target, path = self.both.base, self.both.target, arrival.path
+        at = [two for _, two in self.both.pairing.moved() if two[0] == path]
+        nodes = [self.both.statement(target, two).node for two in at]
+        if path not in base.files:
+            nodes = [*target.source(path).tree.body]
+        tops = {
+            name.partition(".")[0]: part.lineno
+            for node in nodes
+            for part in walk(node)
+            if isinstance(part, (ast.Import, ast.ImportFrom)) and not getattr(part, "level", 0)
+            for name in (
+                [alias.name for alias in part.names]
+                if isinstance(part, ast.Import)
+                else [part.module or ""]
+            )
+        }
+        now = search_path(target, path, script=False)
+        for origin in arrival.origins:
+            before = search_path(base, origin, script=False)
+            for top, line in tops.items():
+                one, two = base.find(top, before), target.find(top, now)
+                if one is None or two is None or "" in (one.path, two.path):
+                    continue
+                there = one.path in target.files
+                if one.path != two.path and there and two.path in base.files:
+                    why = f"it was {one.path}, and from {path} it is {two.path}"
+                    self.both.found.say(BREAKS, top, why, Place(path, line))
 
     def _hidden(self, path: str) -> None:
         """Look for what a new module hides in its package as soon as somebody imports it."""

@@ -34,6 +34,7 @@ _HANDLER = re.compile(r"(?<![\w./-])((?:\w+/)+\w+)[.:](\w+)")
 _VALUE = re.compile(r"""[=:]\s*["']?([A-Za-z_][\w.]*)["']?\s*,?\s*$""", re.M)
 _FROM = re.compile(r"\bfrom\s+[\"']?([\w.]+)[\"']?\s+c?import\s+\(?([\w, \t]+)")
 _NAME = re.compile(r"[^\W\d]\w*")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 _PUT_IN = re.compile(r"(?:%\(\w+\)s|\$\{[\w:.]+\}|\{\{?[ \w.]+\}\}?)[.:](\w+)")
 _RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".yml", ".yaml", ".mk")
 _WORDS = re.compile(rb"\w+")
@@ -148,10 +149,22 @@ class _Texts:
                 self._say(kind, module, name, why, Place(path, number))
         if not prose:
             self._interpolated(path, text)
+            self._rows(path, text)
         if path.endswith(".ipynb"):
             self._cells(path, text)
         if path.endswith(".json"):
             self.tables.data(path, text)
+
+    def _rows(self, path: str, text: str) -> None:
+        """Look for a line with a module and a name of it, for who turns texts into modules."""
+        if not self.tables.loaded(path):
+            return
+        for number, line in enumerate(text.split("\n"), 1):
+            words = set(_DOTTED.findall(line)) if len(line) < MOST_TEXT else set()
+            for module in sorted(words & self.gone.keys()):
+                for name in sorted(self.gone[module] & words):
+                    why = f"this names {name}, which is no longer there"
+                    self._say(OPEN, module, name, why, Place(path, number))
 
     def _interpolated(self, path: str, text: str) -> None:
         """Look for a name behind a part that is put in, in a text that says its module as well."""

@@ -53,10 +53,14 @@ class Tables:
             found = [*self._units(ast.parse(text.strip(), mode="eval"))]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
+        if found and self.loaded(path):
+            self._say(path, found)
+
+    def loaded(self, path: str) -> bool:
+        """Tell whether somebody who turns texts into modules names a file."""
         name = raw(path.rpartition("/")[2])
         files = self.both.target.files
-        if found and any(name in files[p] and self._loading(p) for p in self.both.target.python()):
-            self._say(path, found)
+        return any(name in files[p] and self._loading(p) for p in self.both.target.python())
 
     def _units(self, node: ast.AST) -> Iterator[tuple[str, str, int]]:
         for texts, line in _units(node):

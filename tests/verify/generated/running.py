@@ -354,6 +354,9 @@ class Child:
 
     def given(self) -> dict[str, Any]:
         """Give what modules give for the names in tables that their `__getattr__` alone reads."""
+        found: dict[str, Any] = {
+            module.__name__: {} for module in list(sys.modules.values()) if self.values.ours(module)
+        }
         asked = [
             (module, word)
             for module in [m for m in list(sys.modules.values()) if self.values.ours(m)]
@@ -363,12 +366,11 @@ class Child:
             and self._only_asked(module.__name__, name)
             for word in sorted(_words(value))
         ]
-        found = {}
         for module, word in asked:
             made = self._guarded(getattr, module, word)
             is_module = isinstance(vars(module).get(word), types.ModuleType)
             if made[:2] != ["raised", "AttributeError"] and not is_module:
-                found[f"{module.__name__}.{word}"] = made
+                found[module.__name__][word] = made
         return found
 
     def probe(self, names: Sequence[str]) -> list[Any]:
@@ -509,6 +511,9 @@ def compare(base: Files, target: Files, blank: Any) -> dict[str, Any]:
                     shared = [name for name in one[1] if name in set(two[1])]
                     sound += all(step[0] == "done" for step in one[0])
                     one, two = _both(runs, ["probe", shared], ["probe", shared])
+                    for name in one[1].keys() ^ two[1].keys() if len(one) == len(two) == 3 else ():
+                        one[1].pop(name, None)  # a module that one side has not loaded
+                        two[1].pop(name, None)
                 if one != two:
                     return {"differs": True, "entry": ours, "base": one, "target": two}
         finally:

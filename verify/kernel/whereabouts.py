@@ -12,6 +12,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from verify.kernel.both import Both
 from verify.kernel.effects import PATCHING
@@ -25,10 +26,11 @@ from verify.kernel.words import raw, words
 _LISTS = re.compile(rb"\b(?:vars|dir|globals|locals|getmembers|getattr)\(|__dict__|import \*")
 MODULE = "its `__module__`"
 _ASKS = re.compile(
-    rb"__(?:module|globals)__|\bf_globals\b|\bco_filename\b|\bextract_tb\b|\bwalk_tb\b|\bpathname\b"
-    rb"|TracebackException|\b(?:str|repr|ascii)\b|\brecord\b|LogRecord|\blogging\b|\bfind_class\b"
-    rb"|\bget(?:module|file|sourcefile|absfile)\b"
+    rb"__(?:module|globals)__|\bf_globals\b|\bco_filename\b|\bextract_tb\b|\bwalk_tb\b"
+    rb"|TracebackException|\bfind_class\b|\bget(?:module|file|sourcefile|absfile)\b"
 )
+_PRINTS = re.compile(rb"\b(?:str|repr|ascii|format)\b")
+_SHOWN_BY_RECORDS = re.compile(rb"\.\s*(?:module|pathname|filename)\b")
 _OF_FILES = words("getmodule getfile getsourcefile getabsfile")
 _FRAMES = re.compile(rb"\bextract_tb\b|\bwalk_tb\b|\bTracebackException\b")
 _RECORDS = re.compile(rb"\blogging\b|LogRecord|\brecord\b")
@@ -123,7 +125,7 @@ class _Whereabouts:
         self.near = near
         self._spelled = Spelled(both)
         self._classes = any(isinstance(node, ast.ClassDef) for node in moved)
-        self._escapes = self._classes or any(map(self._given_away, moved))
+        self._definitions = moved
         self._sites = {base for base, _ in both.pairing.moved()}
         self._logs = any(
             isinstance(inner, ast.Call) and last(inner.func) in _LOGS
@@ -131,10 +133,25 @@ class _Whereabouts:
             for inner in walk(node)
         )
 
+    @cached_property
+    def _escapes(self) -> bool:
+        """Tell whether something that moved may be an object that nobody knows."""
+        return self._classes or any(map(self._given_away, self._definitions))
+
+    def _asking(self) -> Iterator[str]:
+        """List the files that say a word by which they may ask."""
+        names = {raw(getattr(node, "name", "")) for node in self._definitions}
+        said = re.compile(rb"\b(?:" + b"|".join(sorted(map(re.escape, names))) + rb")\b")
+        for path in self.both.target.python():
+            data = self.both.target.files[path]
+            records = self._logs and _SHOWN_BY_RECORDS.search(data) and _RECORDS.search(data)
+            if _ASKS.search(data) or records or (_PRINTS.search(data) and said.search(data)):
+                yield path
+
     def check(self) -> None:
         """Look at each file that says such a word, and that a program with the change may load."""
         tree = self.both.target
-        asking = [p for p in tree.python() if _ASKS.search(tree.files[p])]
+        asking = [*self._asking()]
         loaded = self._loaded() if asking else set()
         for path in sorted(loaded.intersection(asking)):
             source = tree.readable(path)

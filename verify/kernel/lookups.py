@@ -79,6 +79,9 @@ class Lookups:
                 for name in self.gains.names(module):
                     if fits(wanted, name):
                         yield f"{module}.{name}"
+        elif kind == "lists" and wanted.endswith("*"):
+            if whose in apart and any(fits(wanted, n) for n in self.gains.names(whose)):
+                yield whose
         elif kind == "imports":
             yield from self._imported(whose, path)
         elif what == "lists the folder":
@@ -160,6 +163,8 @@ def _listed(base: Tree, target: Tree, folder: str) -> Iterator[str]:
 def _says(what: str) -> str:
     if what.startswith("asks"):
         return "asks a module for a name that is put together"
+    if what.startswith("lists "):
+        what = "lists"
     return {
         "imports": "imports a module whose name is put together",
         "lists": "lists a module's names",

@@ -712,8 +712,12 @@ class Calls(Objects):
             for one_name, value in named.items():
                 self.write(owner.module, one_name, value)
             return NONE
-        self.open("lists", owner.module.name)
+        self.open(self._lists(), owner.module.name)
         return Unknown(("names", name, self._names_there(owner.module)))
+
+    def _lists(self) -> str:
+        """Say that names are listed, with how those must begin that are taken."""
+        return f"lists {self.prefix}*" if self.prefix else "lists"
 
     def _sets_any(self, module: Module) -> None:
         """Note that names of a module are set by what nobody can tell."""
@@ -729,8 +733,9 @@ class Calls(Objects):
         if self.probing:
             return module.name
         outer = (ModuleValue, Outside)
-        own = [n for n, v in module.names.items() if not isinstance(self.pick(v), outer)]
-        return (*own, *sorted(module.names.keys() - {*own}))
+        names = {n: v for n, v in module.names.items() if n.startswith(self.prefix)}
+        own = [n for n, v in names.items() if not isinstance(self.pick(v), outer)]
+        return (*own, *sorted(names.keys() - {*own}))
 
     def _of_constant(self, owner: Constant, name: str, given: list[Value], named: Named) -> Value:
         plain = [literal(self.pick(value)) for value in given]
@@ -1126,13 +1131,12 @@ class Calls(Objects):
     def _dir(self, given: list[Value], named: Named) -> Value | None:
         owner = self.pick(given[0]) if given else None
         if isinstance(owner, ModuleValue):
-            self.open("lists", owner.module.name)
+            self.open(self._lists(), owner.module.name)
             hook = owner.module.names.get("__dir__")
             if hook is not None:
                 return self.call(hook, [], {})
-            return Unknown(
-                ("names", owner.module.name if self.probing else tuple(sorted(owner.module.names)))
-            )
+            names = sorted(n for n in owner.module.names if n.startswith(self.prefix))
+            return Unknown(("names", owner.module.name if self.probing else tuple(names)))
         if not given and self.at[-1][0]:
             module = self.modules.get(self.here())
             if isinstance(module, Module) and not self.probing and not self.stack:

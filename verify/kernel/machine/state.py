@@ -78,6 +78,7 @@ class State:
         self._asked: list[Key] | None = None  # None where no path is being explored
         self.tries = 0  # how many `try` are around what runs
         self.probing = False  # a body is read: both branches of a condition are run, one by one
+        self.prefix = ""  # how the names must begin that are taken of a module's
         self.idle: object = None  # a call that is a statement: nobody has what it gives
         self.steps = 0
         self.most_steps = MOST_STEPS

@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from textwrap import dedent
 
-from verify.kernel import doctests
+from verify.kernel import asked, doctests
 from verify.kernel.both import Both
 from verify.kernel.computed import Pattern
 from verify.kernel.entries import became, is_script, lone_scripts
@@ -61,8 +61,10 @@ def lost(both: Both) -> dict[str, set[str]]:
         for twin in (path, f"{path[:-3]}/__init__.py", path.replace("/__init__.py", ".py")):
             if twin in both.target.files:
                 after |= _bound(both.target, twin)
-        if "*" in after or "__getattr__" in after:
+        if "*" in after:
             continue
+        if "__getattr__" in after:
+            after |= _given(both, path)
         for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
             above, dot, last = name.rpartition(".")
             if dot and became(path, both.target) is None and not _offers(both, path, last):
@@ -70,6 +72,14 @@ def lost(both: Both) -> dict[str, set[str]]:
         if before - after:
             for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
                 found.setdefault(name, set()).update(before - after)
+    return found
+
+
+def _given(both: Both, path: str) -> set[str]:
+    """Give the names for which a module's `__getattr__` is asked on both sides."""
+    found = set(both.asked.kept.get(path, ()))
+    for name in both.asked.tables.get(path, ()):
+        found |= asked.texts(both.target.source(path), name)
     return found
 
 

@@ -353,7 +353,7 @@ class Child:
         return all(id(n) in inside or isinstance(n.ctx, ast.Store) for n in read)
 
     def given(self) -> dict[str, Any]:
-        """Give what modules give for the names in tables that their `__getattr__` alone reads."""
+        """Give what modules with a `__getattr__` give for the names in tables that they have."""
         found: dict[str, Any] = {
             module.__name__: {} for module in list(sys.modules.values()) if self.values.ours(module)
         }
@@ -361,9 +361,7 @@ class Child:
             (module, word)
             for module in [m for m in list(sys.modules.values()) if self.values.ours(m)]
             for name, value in list(vars(module).items())
-            if type(value) is dict
-            and not name.startswith("__")
-            and self._only_asked(module.__name__, name)
+            if type(value) is dict and not name.startswith("__") and "__getattr__" in vars(module)
             for word in sorted(_words(value))
         ]
         for module, word in asked:

@@ -57,6 +57,7 @@ traces    two runs compared: events, bindings, how they end
 tree      one tree: what modules are called, where an import leads, who reaches a change
 verdict   the kinds of findings, and the verdict that follows from them
 versions  for which Pythons a verdict holds
+whereabouts  who asks an object that nobody knows where it stands
 whole     which modules moved whole, and what went along with them
 words     lists of words, as they are written down
 worlds    worlds without an outside package, in which only the target fails

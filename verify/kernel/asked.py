@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At
 from verify.kernel.source import IMPORTS, Source, blocks
-from verify.kernel.tree import Tree
+from verify.kernel.tree import Tree, absolute
 from verify.kernel.words import raw, words
 
 HOOKS = ("__getattr__", "__dir__")
@@ -24,6 +24,7 @@ class Asked:
 
     tables: dict[str, frozenset[str]] = field(default_factory=dict)
     kept: dict[str, frozenset[str]] = field(default_factory=dict)
+    makers: set[str] = field(default_factory=set)  # files whose functions make a `__getattr__`
 
 
 def asked(base: Tree, target: Tree, changed: frozenset[str], new: list[At]) -> Asked:
@@ -36,6 +37,9 @@ def asked(base: Tree, target: Tree, changed: frozenset[str], new: list[At]) -> A
             continue
         names = _tables(ours, theirs)
         tables = frozenset(n for n in names if not _elsewhere((base, target), path, n))
+        if _made_alike(ours, theirs):
+            tables |= set(HOOKS)
+            found.makers |= _from(target, theirs)
         kept = _kept(theirs, [at[1] for at in new if at[0] == path])
         if tables:
             found.tables[path] = tables
@@ -47,9 +51,55 @@ def asked(base: Tree, target: Tree, changed: frozenset[str], new: list[At]) -> A
 def texts(source: Source, name: str) -> set[str]:
     """Give the names that a table of a module says."""
     table = tables(source.tree).get(name)
+    if name in HOOKS:
+        table = _made(source)  # type: ignore[assignment]
     parts = walk(table) if table is not None else ()
     values = (part.value for part in parts if isinstance(part, ast.Constant))
     return {value for value in values if isinstance(value, str) and value.isidentifier()}
+
+
+def _made(source: Source) -> ast.Call | None:
+    """Give the call that makes a module's `__getattr__`, be it one of several that it makes."""
+    for node in source.tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            names = {part.id for part in walk(node.targets[0]) if isinstance(part, ast.Name)}
+            if "__getattr__" in names and len(node.targets) == 1:
+                return node.value
+    return None
+
+
+def _made_alike(ours: Source, theirs: Source) -> bool:
+    """Tell whether both sides make it by one call, of which nothing but tables of texts differ."""
+    one, two = _made(ours), _made(theirs)
+    if one is None or two is None or [*hooks(ours.tree)] or [*hooks(theirs.tree)]:
+        return False
+    return ast.dump(one) != ast.dump(two) and _without(one) == _without(two)
+
+
+def _without(call: ast.Call) -> str:
+    """Give a call without its tables of texts."""
+    shown = [_blank(part) for part in (*call.args, *(word.value for word in call.keywords))]
+    return f"{ast.dump(call.func)} {shown} {[word.arg for word in call.keywords]}"
+
+
+def _blank(node: ast.expr) -> str:
+    table = isinstance(node, (ast.Dict, ast.List, ast.Tuple, ast.Set))
+    plain = all(isinstance(part, (*_PARTS, ast.expr_context)) for part in walk(node))
+    return type(node).__name__ if table and plain else ast.dump(node)
+
+
+def _from(tree: Tree, source: Source) -> set[str]:
+    """Give the files from which the function may come that makes a `__getattr__`."""
+    call = _made(source)
+    words = {part.id for part in walk(call.func) if isinstance(part, ast.Name)} if call else set()
+    found: set[str] = set()
+    for node in source.tree.body:
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            if (alias.asname or alias.name) in words:
+                spelled = "." * getattr(node, "level", 0) + (getattr(node, "module", "") or "")
+                for module in absolute(spelled, tree.names(source.path), source.path):
+                    found.update(tree.named.get(module, ()))
+    return found
 
 
 def hooks(tree: ast.Module) -> Iterator[ast.FunctionDef]:

@@ -35,7 +35,7 @@ BLANKED = (
     ),
     Blank("addresses", "they differ from run to run", r"\b0x[0-9a-fA-F]+"),
     Blank(
-        "`__file__` and paths of files of the tree",
+        "`__file__` and paths of files of the tree, also in records of logs",
         "a file that moved has another path",
         r"(?:/[\w.\-]+)+/[\w.\-]+\.pyc?\b",
     ),

@@ -11,7 +11,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
 from verify.kernel import doctests
@@ -57,6 +57,7 @@ class Reference:
     line: int
     note: bool  # in an annotation
     patched_by: tuple[str, ...] = ()  # the call that may replace a name of it; `""` is a local
+    example: bool = False  # in one of a docstring, which has the names of the module
     asked: bool = False  # the last part is a text, which `getattr` or `hasattr` is given
 
 
@@ -80,9 +81,10 @@ def references(node: ast.AST) -> tuple[Reference, ...]:
     found: list[Reference] = []
     _collect(node, frozenset(), found, note=False, top=True)
     tested = doctests.examples(node)
+    own = len(found)
     for example in tested.body if tested else ():
         _collect(example, doctests.bound(tested) if tested else frozenset(), found, note=False)
-    return tuple(found)
+    return (*found[:own], *(replace(reference, example=True) for reference in found[own:]))
 
 
 def _collect(
@@ -364,15 +366,19 @@ class Bodies:
     def resolve(self, made: Function | Class, reads: set[tuple[str, str]]) -> Resolved:
         """Give what each reference in a body leads to, at this moment, and note what it reads."""
         self.machine.reads = lambda module, name: reads.update(_read(module, name))
-        known: dict[tuple[str, ...], Hashable] = {}
+        known: dict[tuple[tuple[str, ...], bool], Hashable] = {}
         found = []
         self._met = []
         with self._quietly():
             scope = self._with_imports(made)
+            top = made.scope
+            while top.above is not None:
+                top = top.above
             for reference in references(made.node):
-                if reference.parts not in known:
-                    known[reference.parts] = self._meaning(reference.parts, scope)
-                found.append((reference, known[reference.parts]))
+                where = reference.parts, reference.example
+                if where not in known:
+                    known[where] = self._meaning(reference.parts, top if where[1] else scope)
+                found.append((reference, known[where]))
                 if reference.patched_by and self._replaces(reference, scope):
                     found[-1] = reference, ("module whose names are replaced",)
         self.machine.reads = None

@@ -105,6 +105,12 @@ class Copies:
             if isinstance(part, (ast.Name, ast.Attribute))
         }
 
+    @cached_property
+    def _variables(self) -> bool:
+        """Tell whether somebody asks which type variables something has."""
+        tree = self.both.target
+        return any(_OF_TYPES.search(tree.files[path]) for path in tree.python())
+
     def _named(self, at: At, name: str) -> str:
         """Spell a copy as somebody imports it."""
         return f"{self.both.name(at[0])}.{name}"
@@ -125,7 +131,7 @@ class Copies:
                 self.both.found.say(BREAKS, self._named(at, name), why, place)
             parts = [part for part in leaves(value) if part is not UNBOUND] if value else []
             if any(isinstance(part, Product) and part.maker in _ALONE for part in parts):
-                if name in self._values:
+                if name in self._values or self._variables:
                     why = "code compares it, or looks it up, and now there are two"
                     self.both.found.say(BREAKS, self._named(at, name), why, place)
             if not all(map(constant, parts)):
@@ -197,6 +203,7 @@ _ALONE = words(
     """typing.TypeVar typing.ParamSpec typing.TypeVarTuple typing.NewType typing_extensions.TypeVar
     typing_extensions.ParamSpec typing_extensions.TypeVarTuple typing_extensions.NewType"""
 )
+_OF_TYPES = re.compile(rb"\b(?:__parameters__|__type_params__|__args__|get_args)\b")
 _LOGGERS = ("logging.Logger", "logging.LoggerAdapter")
 
 # Built-in functions that give a value which nobody can change, if they are given none.

@@ -103,6 +103,8 @@ MAKERS = _table(
             parameterized.parameterized.expand""",
     }
 )
+# Managers that end an exception, of the kinds that they are made for.
+SWALLOWING = words("contextlib.suppress pytest.raises")
 MARKS = ("pytest.mark.",)  # each attribute is a maker of marks
 # They give back what they are given, with a mark that its owner reads off the module: of a plugin.
 HOOKS = frozenset({"pytest.hookimpl", "pytest.hookspec"})

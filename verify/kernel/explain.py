@@ -75,7 +75,7 @@ class Edits:
         one: ast.AST | None,
         two: ast.AST | None,
     ) -> bool:
-        if symbol(node) in self.both.asked.tables.get(edit.target[0], ()):
+        if {symbol(node), *stored(node)} & self.both.asked.tables.get(edit.target[0], frozenset()):
             return True
         if _exports(node):
             return self._exported(edit, node)

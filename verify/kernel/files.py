@@ -17,6 +17,9 @@ from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Pl
 from verify.kernel.whole import along
 
 _PATH = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*[.:]\s*(\w+)")
+_FINDS = re.compile(
+    rb"\b(?:meta_path|path_hooks)\s*(?:\.\s*(?:insert|append|extend)\b|\[[^\]\n]*\]\s*=[^=]|\+=)"
+)
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 
 
@@ -91,9 +94,11 @@ def _new(both: Both, path: str) -> None:
         if any(p.rpartition("/")[0] == folder and p.endswith(".py") for p in both.base.files):
             why = "a folder of modules becomes a package, so its modules get other names"
             both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
+    _instead(both, path)
     if name == "__init__.py":
         folder, _, name = folder.rpartition("/")
     _hides(both, path)
+    _sought(both, path)
     word = name.removesuffix(".py")
     root = both.target.root(path) == folder
     if root and word in {*STANDARD, "sitecustomize", "usercustomize"}:
@@ -113,6 +118,31 @@ def _hides(both: Both, path: str) -> None:
         if f"/{other}".endswith((f"{tail}.py", f"{tail}/__init__.py")) and other != path:
             why = f"its package looks in other folders, too, and this may hide {other}"
             both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
+
+
+def _instead(both: Both, path: str) -> None:
+    """Look for a module that a new package of its name hides, and for a folder of modules."""
+    if path.endswith("/__init__.py"):
+        other = f"{path.removesuffix('/__init__.py')}.py"
+        hidden = [other] if other in both.base.files and other in both.target.files else []
+    else:
+        folder = f"{path.removesuffix('.py')}/"
+        package = f"{folder}__init__.py" in both.target.files
+        modules = (p for p in both.base.files if p.startswith(folder) and p.endswith(".py"))
+        hidden = [] if package else sorted(p for p in modules if p in both.target.files)
+    for other in hidden[:1]:
+        why = f"it hides {other}, which Python no longer finds by that name"
+        both.found.say(BREAKS, both.target.name(path), why, Place(path, 1))
+
+
+def _sought(both: Both, path: str) -> None:
+    """Look for who is asked for each module before Python looks for its file."""
+    for other in both.target.python():
+        found = _FINDS.search(both.target.files[other])
+        if found:
+            line = both.target.files[other].count(b"\n", 0, found.start()) + 1
+            why = "it is new, and a finder of modules is asked for it first"
+            both.found.say(OPEN, both.target.name(path), why, Place(other, line))
 
 
 def _settings(both: Both, path: str) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from verify.kernel.both import Both
 from verify.kernel.computed import Pattern
 from verify.kernel.conserve import symbol
+from verify.kernel.entries import is_script
 from verify.kernel.flow import Flow
 from verify.kernel.lookups import fits
 from verify.kernel.nodes import children, walk
@@ -36,6 +37,8 @@ _OF_LOGGERS = re.compile(
 # A file of settings that configures loggers says so; one that merely names a `logger` does not.
 _SETTINGS = re.compile(rb"\b(?:loggers|qualname|log[-_]disable)\b|\blogg(?:er|ing)[\w.]*\s*[:=\]]")
 _PROSE = (".md", ".rst", ".html", ".ipynb", ".pyi", ".py")
+_ONCE = words("simplefilter filterwarnings")
+_SHOWN_OF_SCRIPTS = words("DeprecationWarning PendingDeprecationWarning")
 _FILTERS = words("filterwarnings warn_explicit")
 _SPEC = re.compile(rb"\b(?:error|ignore|default|always|all|module|once):[^:\n]*:[^:\n]*:([\w.]+)")
 _PLAIN = re.compile(r"(?:\w|\\?\.)*")  # of a regular expression, what stands for itself
@@ -50,6 +53,7 @@ class Heard:
         self._new: dict[str, str] = {}
         self._moved: dict[tuple[str, str], str] = {}  # modules that something left for others
         self._loggers_of: dict[str, set[str]] = {}  # names of loggers, by the file they stand in
+        self._warning: list[str] = []  # what warns, of what moved
         self._said: dict[tuple[str, str], dict[Place, None]] = {}
 
     def report(self) -> None:
@@ -70,11 +74,24 @@ class Heard:
         title = f"{theirs}.{symbol(node)}"
         if isinstance(node, DEFINITIONS):
             self._moved.setdefault((ours, theirs), title)
+            self._warns(node, base, target, title)
         source = self.both.base.source(base[0])
         if self._logs(node, source):
             one, two = _above(ours), _above(theirs)
             self._gone.update(dict.fromkeys(one - two, title))
             self._new.update(dict.fromkeys(two - one, title))
+
+    def _warns(self, node: ast.stmt, base: At, target: At, title: str) -> None:
+        """Note what warns; Python shows a script's own warnings of what is deprecated."""
+        calls = [n for n in walk(node) if isinstance(n, ast.Call) and last(n.func) == "warn"]
+        if calls:
+            self._warning.append(title)
+        said = {last(part) for call in calls for part in walk(call)}
+        if said & _SHOWN_OF_SCRIPTS and is_script(self.both.base, base[0]):
+            why = "what it warns of was shown, since a script did, and is hidden by default now"
+            self._said.setdefault((title, why), {})[self.both.place(self.both.target, target)] = (
+                None
+            )
 
     def _logs(self, node: ast.stmt, source: Source) -> bool:
         """Tell whether a statement logs by the name of its module, or uses what does."""
@@ -129,9 +146,23 @@ class Heard:
             if path.endswith(".py") and any(raw(word) in data for word in _FILTERS):
                 for pattern, line in self._filters(path):
                     self._warned(pattern, Place(path, line))
+            if path.endswith(".py") and self._warning and raw("filter") in data:
+                for line in self._once(path):
+                    why = "what it warns of is shown once for each module"
+                    for title in self._warning:
+                        self._said.setdefault((title, why), {})[Place(path, line)] = None
             for found in _SPEC.finditer(data):
                 line = data.count(b"\n", 0, found.start()) + 1
                 self._warned(f"{found[1].decode()}$", Place(path, line))
+
+    def _once(self, path: str) -> Iterator[int]:
+        """List where a filter shows a warning once for each module."""
+        source = self.both.target.readable(path)
+        for call in walk(source.tree) if source else ():
+            if isinstance(call, ast.Call) and last(call.func) in _ONCE:
+                given = [*call.args[:1], *(w.value for w in call.keywords if w.arg == "action")]
+                if any(isinstance(node, ast.Constant) and node.value == "module" for node in given):
+                    yield call.lineno
 
     def _filters(self, path: str) -> Iterator[tuple[str, int]]:
         source = self.both.target.readable(path)

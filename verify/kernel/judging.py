@@ -18,6 +18,7 @@ from verify.kernel import (
     strings,
     subclasses,
     tests,
+    whereabouts,
 )
 from verify.kernel.asked import HOOKS
 from verify.kernel.bodies import (
@@ -72,6 +73,7 @@ _EVALUATES = re.compile(
     r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|cattrs|beartype|typeguard"
     r"|getfullargspec)\b|\bsignature\("
 )
+_OF_FIELDS = re.compile(r"\.type\b")  # of a field of a dataclass
 _FRAMEWORKS = re.compile(
     r"\b(?:pydantic|fastapi|typer|msgspec|strawberry|injector|singledispatch|attrs)\b"
 )
@@ -115,6 +117,7 @@ class Judge:
         # definitions that read a submodule which somebody else imports: by the units they are of
         self._loose: dict[tuple[int, int], list[Made]] = {}
         self._blank = False  # whether the present run loads modules of which nothing is known
+        self._as_written = False  # whether it makes a difference if these are texts
         self.evaluated = False  # whether somebody who reaches the change evaluates annotations
 
     def run(self) -> None:
@@ -124,6 +127,7 @@ class Judge:
         files = self.both.base.files.keys() & self.runs.near
         self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
+        self._as_written = any(_as_written(self.both.base.text(path)) for path in files)
         for entry in entries(self.both.base, self.both.target, self.runs.near):
             self._entry(entry)
         for arrival in arrivals(self.both):
@@ -158,6 +162,7 @@ class Judge:
         self.worlds.report()
         Heard(self.both).report()
         shown.check(self.both, self.runs.near)
+        whereabouts.check(self.both, self.runs.near)
 
     def _values(self, lost: Mapping[str, set[str]]) -> None:
         """Look for modules that are values, and for reads of what they lost."""
@@ -241,6 +246,7 @@ class Judge:
         self.observed.guards(one, two)
         self._read(one, two)
         self.runs.end(two, one)
+        self._namesakes(arrival)
         if arrival.path not in self.both.base.files:
             self._beside(arrival)
             self._hidden(arrival.path)
@@ -264,6 +270,36 @@ class Judge:
                 if base.find(top, before) and not target.find(top, now):
                     why = f"it is no longer found from {path}, which lay beside it"
                     self.both.found.say(BREAKS, module, why, Place(path, 1))
+
+    def _namesakes(self, arrival: Arrival) -> None:
+        """Look for imports of what arrived that lead to another module of the name from there."""
+        base, target, path = self.both.base, self.both.target, arrival.path
+        at = [two for _, two in self.both.pairing.moved() if two[0] == path]
+        nodes = [self.both.statement(target, two).node for two in at]
+        if path not in base.files:
+            nodes = [*target.source(path).tree.body]
+        tops = {
+            name.partition(".")[0]: part.lineno
+            for node in nodes
+            for part in walk(node)
+            if isinstance(part, (ast.Import, ast.ImportFrom)) and not getattr(part, "level", 0)
+            for name in (
+                [alias.name for alias in part.names]
+                if isinstance(part, ast.Import)
+                else [part.module or ""]
+            )
+        }
+        now = search_path(target, path, script=False)
+        for origin in arrival.origins:
+            before = search_path(base, origin, script=False)
+            for top, line in tops.items():
+                one, two = base.find(top, before), target.find(top, now)
+                if one is None or two is None or "" in (one.path, two.path):
+                    continue
+                there = one.path in target.files
+                if one.path != two.path and there and two.path in base.files:
+                    why = f"it was {one.path}, and from {path} it is {two.path}"
+                    self.both.found.say(BREAKS, top, why, Place(path, line))
 
     def _hidden(self, path: str) -> None:
         """Look for what a new module hides in its package as soon as somebody imports it."""
@@ -313,7 +349,8 @@ class Judge:
             for name in self._loose.get(pair, ()):
                 self._pair(name, (ours, one), (theirs, two))
             return
-        self._read_units.add(pair)
+        if not altered:  # what somebody wrote there later, others may not find
+            self._read_units.add(pair)
         loose = []
         for name in sorted(one.definitions.keys() & two.definitions.keys(), key=repr):
             slots = ours.machine.slots + theirs.machine.slots
@@ -355,7 +392,9 @@ class Judge:
     def _gives(self, made: Function | Class) -> bool:
         """Tell whether a function answers for a module out of tables that changed."""
         path = made.scope.module.path
-        return getattr(made.node, "name", "") in HOOKS and path in self.both.asked.tables
+        asked = self.both.asked
+        answers = path in asked.tables or path in asked.makers
+        return getattr(made.node, "name", "") in HOOKS and answers
 
     def _runs(
         self,
@@ -400,6 +439,7 @@ class Judge:
         elif (one.notes or ()) != (two.notes or ()):
             self._annotations(one, two, title, where)
         if isinstance(one.value, Class) and isinstance(two.value, Class):
+            self._fields_as_texts(one.value, two.value, title, where)
             apart = self._modules_held(one.value, two.value)
             ours, theirs = (
                 {name: key(held) for name, held in side.attributes.items() if name not in apart}
@@ -408,6 +448,13 @@ class Judge:
             if ours != theirs:
                 why = "the class is made with other attributes than before"
                 self.both.found.say(BREAKS, title, why, where)
+
+    def _fields_as_texts(self, one: Class, two: Class, title: str, where: Place) -> None:
+        """Compare whether what a class's fields are annotated with is evaluated."""
+        noted = any(isinstance(node, ast.AnnAssign) for node in two.node.body)
+        if noted and one.scope.module.postponed != two.scope.module.postponed:
+            why = "its annotations are evaluated where they were texts, or the other way round"
+            self.both.found.say(BREAKS if self._as_written else OBSERVED, title, why, where)
 
     def _modules_held(self, one: Class, two: Class) -> set[str]:
         """Name attributes that are other modules now, where all who read them are of the class.
@@ -560,10 +607,20 @@ class Judge:
             return
         inner = means[0] if isinstance(means, tuple) and means else None
         outside = isinstance(inner, tuple) and inner[0] == "outside" and inner[1]
+        if outside == "sys._getframe" and whereabouts.of_callers(
+            self.both.target, path, reference.line
+        ):
+            return  # whose frame that is is noted where it runs
         if outside in effects.STANDING or reference.parts[-1] in ("__globals__", "__code__"):
             spelled = ".".join(reference.parts)
             why = f"when it runs, `{spelled}` sees the names or the frame of another module"
             self.both.found.say(OPEN, title, why, Place(path, reference.line))
+
+
+def _as_written(text: str) -> bool:
+    """Tell whether a file asks for annotations as they are, be they values or texts."""
+    fields = "fields" in text and _OF_FIELDS.search(text) is not None
+    return fields or "__annotations__" in text or "get_annotations" in text
 
 
 def _title(made: Function | Class) -> str:

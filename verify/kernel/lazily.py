@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from verify.kernel.both import Both
+from verify.kernel.machine.scopes import parameters
 from verify.kernel.needs import Row, package_of, rows_of
 from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
@@ -30,6 +31,8 @@ def check(both: Both, unknown: Callable[[Row], str]) -> None:
             if known[row.plain] >= 0:
                 continue
             why = unknown(row) if row.name in used else "is needed by nothing"
+            if row.name in _bound(node, line):
+                why = "takes the place of what the function has by that name"
             kind = TEXT if why else EXPLAINED
             said = f"this import {why}" if why else "code here needs this import"
             spelled = f"from {row.module} import {row.member}" if row.member else row.module
@@ -43,6 +46,21 @@ def _within(both: Both, tree: Tree, at: At) -> Iterator[tuple[Row, int]]:
         if isinstance(part, IMPORTS):
             for row in rows_of(part, package, ()):
                 yield row, part.lineno
+
+
+def _bound(node: ast.AST, line: int) -> set[str]:
+    """Give the names that the innermost function around a line binds otherwise than by imports."""
+    around = [
+        part
+        for part in walk(node)
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and part.lineno <= line <= (part.end_lineno or 0)
+    ]
+    if not around:
+        return set()
+    names = {arg.arg for arg in parameters(around[-1])}
+    stored = (p for p in walk(around[-1]) if isinstance(p, ast.Name))
+    return names | {p.id for p in stored if not isinstance(p.ctx, ast.Load)}
 
 
 def _used(node: ast.AST) -> set[str]:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from verify.kernel import paths
+from verify.kernel.asked import HOOKS
 from verify.kernel.both import Both
 from verify.kernel.machine import Machine
 from verify.kernel.machine.imports import ANNOTATIONS, Opening
+from verify.kernel.nodes import walk
 from verify.kernel.pairing import At
 from verify.kernel.source import OpaqueError, stored
 from verify.kernel.tables import alone
@@ -42,6 +44,8 @@ class Lookups:
         """Judge each."""
         for opening, side in self._seen.items():
             what, whose, path, line = opening
+            if path in self.both.asked.makers and self._answers(path, line):
+                continue  # what it gives for each name is compared
             place = Place(path, line, side)
             reached = sorted(self._reached(what, whose, path))
             if reached and what == "lists the folder":
@@ -56,6 +60,16 @@ class Lookups:
                     why = f"nobody passes what moved to a lookup that {_says(what)}"
                     self.both.found.say(ASSUMED, "lookups", why, place)
 
+    def _answers(self, path: str, line: int) -> bool:
+        """Tell whether a line is of a `__getattr__` that a function makes for modules."""
+        source = self.both.target.readable(path)
+        return any(
+            isinstance(node, ast.FunctionDef)
+            and node.name in HOOKS
+            and node.lineno <= line <= (node.end_lineno or 0)
+            for node in (walk(source.tree) if source else ())
+        )
+
     def _reached(self, what: str, whose: str, path: str) -> Iterator[str]:
         kind, _, wanted = what.partition(" ")
         apart = self.gains.apart()
@@ -65,6 +79,9 @@ class Lookups:
                 for name in self.gains.names(module):
                     if fits(wanted, name):
                         yield f"{module}.{name}"
+        elif kind == "lists" and wanted.endswith("*"):
+            if whose in apart and any(fits(wanted, n) for n in self.gains.names(whose)):
+                yield whose
         elif kind == "imports":
             yield from self._imported(whose, path)
         elif what == "lists the folder":
@@ -146,6 +163,8 @@ def _listed(base: Tree, target: Tree, folder: str) -> Iterator[str]:
 def _says(what: str) -> str:
     if what.startswith("asks"):
         return "asks a module for a name that is put together"
+    if what.startswith("lists "):
+        what = "lists"
     return {
         "imports": "imports a module whose name is put together",
         "lists": "lists a module's names",

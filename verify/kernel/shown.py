@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 
 from verify.kernel.both import Both
 from verify.kernel.nodes import walk
+from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, last, stored
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
@@ -28,10 +29,31 @@ def check(both: Both, near: Collection[str]) -> None:
     shown: dict[str, set[str]] = {}
     for base, target in both.pairing.moved():
         node = both.statement(both.base, base).node
+        if isinstance(node, ast.ClassDef):
+            _by_name(both, node, target)
         if isinstance(node, DEFINITIONS) and both.base.name(base[0]) != both.target.name(target[0]):
             shown.setdefault(both.base.name(base[0]), set()).update(stored(node))
     if shown:
         _Shown(both, shown, near).check()
+
+
+def _by_name(both: Both, node: ast.ClassDef, target: At) -> None:
+    """Look for objects that are pickled by a name, which is looked up where their class stands."""
+    bound = {n for other in both.target.source(target[0]).tree.body for n in stored(other)}
+    for method in node.body:
+        if getattr(method, "name", "") in ("__reduce__", "__reduce_ex__"):
+            for inner in walk(method):
+                text = inner.value if isinstance(inner, ast.Return) else None
+                if isinstance(text, ast.Constant) and text.value in bound:
+                    continue
+                if isinstance(text, (ast.Constant, ast.Attribute, ast.JoinedStr)):
+                    why = "its objects may be pickled by a name, which is looked up in its module"
+                    both.found.say(
+                        OPEN,
+                        f"{both.name(target[0])}.{node.name}",
+                        why,
+                        both.place(both.target, target),
+                    )
 
 
 class _Shown:

@@ -17,6 +17,7 @@ from verify.kernel.machine.values import Class, Function, Product
 from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At
 from verify.kernel.verdict import OPEN, Place
+from verify.kernel.whereabouts import MODULE, asks_own, said_only
 from verify.kernel.words import words
 
 _SAME_FILE = words("abspath realpath normpath fspath str Path PurePath resolve absolute")
@@ -36,7 +37,7 @@ class Standing:
         """Collect what the runs of a side have asked for."""
         for what, whose, path, line in machine.asked:
             title = self._title(whose)
-            if title:
+            if title and not (what == MODULE and said_only(machine.tree, path, line)):
                 self._say(what, title, Place(path, line, machine.tree.side))
 
     def report(self) -> None:
@@ -71,7 +72,7 @@ class Standing:
         for of in machine.above(made) if title else ():
             for held in of.attributes.values():
                 method = held.wraps if isinstance(held, Product) else held
-                if isinstance(method, Function) and asks(method.node) & {"__module__"}:
+                if isinstance(method, Function) and _asks_own(method.node):
                     place = Place(method.scope.module.path, method.node.lineno, machine.tree.side)
                     self._say("the `__module__` of its object", title, place)
 
@@ -83,6 +84,10 @@ class Standing:
             if isinstance(name, ast.Name) and name.id == "__file__" and not _folder(name, above):
                 title = f"{self.both.name(at[0])}.{symbol(node)}"
                 self._say("`__file__`", title, Place(at[0], name.lineno))
+
+
+def _asks_own(method: ast.AST) -> bool:
+    return bool(asks(method) & {"__module__"}) and asks_own(method)
 
 
 def _folder(name: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:

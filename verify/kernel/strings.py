@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from textwrap import dedent
 
-from verify.kernel import doctests
+from verify.kernel import asked, doctests
 from verify.kernel.both import Both
 from verify.kernel.computed import Pattern
 from verify.kernel.entries import became, is_script, lone_scripts
@@ -34,6 +34,8 @@ _HANDLER = re.compile(r"(?<![\w./-])((?:\w+/)+\w+)[.:](\w+)")
 _VALUE = re.compile(r"""[=:]\s*["']?([A-Za-z_][\w.]*)["']?\s*,?\s*$""", re.M)
 _FROM = re.compile(r"\bfrom\s+[\"']?([\w.]+)[\"']?\s+c?import\s+\(?([\w, \t]+)")
 _NAME = re.compile(r"[^\W\d]\w*")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+_PUT_IN = re.compile(r"(?:%\(\w+\)s|\$\{[\w:.]+\}|\{\{?[ \w.]+\}\}?)[.:](\w+)")
 _RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".yml", ".yaml", ".mk")
 _WORDS = re.compile(rb"\w+")
 _NAMES_ALONE = re.compile(r"[\w.:=\s\[\],-]+")
@@ -59,8 +61,10 @@ def lost(both: Both) -> dict[str, set[str]]:
         for twin in (path, f"{path[:-3]}/__init__.py", path.replace("/__init__.py", ".py")):
             if twin in both.target.files:
                 after |= _bound(both.target, twin)
-        if "*" in after or "__getattr__" in after:
+        if "*" in after:
             continue
+        if "__getattr__" in after:
+            after |= _given(both, path)
         for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
             above, dot, last = name.rpartition(".")
             if dot and became(path, both.target) is None and not _offers(both, path, last):
@@ -68,6 +72,14 @@ def lost(both: Both) -> dict[str, set[str]]:
         if before - after:
             for name in {both.base.name(path), both.base.spaced(path), dotted(path)}:
                 found.setdefault(name, set()).update(before - after)
+    return found
+
+
+def _given(both: Both, path: str) -> set[str]:
+    """Give the names for which a module's `__getattr__` is asked on both sides."""
+    found = set(both.asked.kept.get(path, ()))
+    for name in both.asked.tables.get(path, ()):
+        found |= asked.texts(both.target.source(path), name)
     return found
 
 
@@ -145,10 +157,33 @@ class _Texts:
                 kind = BREAKS if runs else OBSERVED if prose else OPEN
                 why = f"this imports {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, number))
+        if not prose:
+            self._interpolated(path, text)
+            self._rows(path, text)
         if path.endswith(".ipynb"):
             self._cells(path, text)
         if path.endswith(".json"):
             self.tables.data(path, text)
+
+    def _rows(self, path: str, text: str) -> None:
+        """Look for a line with a module and a name of it, for who turns texts into modules."""
+        if not self.tables.loaded(path):
+            return
+        for number, line in enumerate(text.split("\n"), 1):
+            words = set(_DOTTED.findall(line)) if len(line) < MOST_TEXT else set()
+            for module in sorted(words & self.gone.keys()):
+                for name in sorted(self.gone[module] & words):
+                    why = f"this names {name}, which is no longer there"
+                    self._say(OPEN, module, name, why, Place(path, number))
+
+    def _interpolated(self, path: str, text: str) -> None:
+        """Look for a name behind a part that is put in, in a text that says its module as well."""
+        for found in _PUT_IN.finditer(text):
+            for module, names in sorted(self.gone.items()):
+                if found[1] in names and re.search(rf"(?<![\w.]){re.escape(module)}(?!\w)", text):
+                    why = f"this names {found[1]}, which is no longer there"
+                    number = text.count("\n", 0, found.start()) + 1
+                    self._say(OPEN, module, found[1], why, Place(path, number))
 
     def _lines(self, path: str, text: str) -> None:
         """Look for a line that says a module, and one that says a name of it, as settings do."""

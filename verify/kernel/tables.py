@@ -53,10 +53,14 @@ class Tables:
             found = [*self._units(ast.parse(text.strip(), mode="eval"))]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
+        if found and self.loaded(path):
+            self._say(path, found)
+
+    def loaded(self, path: str) -> bool:
+        """Tell whether somebody who turns texts into modules names a file."""
         name = raw(path.rpartition("/")[2])
         files = self.both.target.files
-        if found and any(name in files[p] and self._loading(p) for p in self.both.target.python()):
-            self._say(path, found)
+        return any(name in files[p] and self._loading(p) for p in self.both.target.python())
 
     def _units(self, node: ast.AST) -> Iterator[tuple[str, str, int]]:
         for texts, line in _units(node):
@@ -171,10 +175,14 @@ def _units(node: ast.AST) -> Iterator[tuple[set[str], int]]:
 
 
 def _record(table: ast.Dict) -> set[str]:
-    """Give the texts that the fields of a record are, one of which is a dotted name."""
+    """Give the texts that the fields of a record are, one of which is a module's name."""
     values = [value.value for value in table.values if isinstance(value, ast.Constant)]
     texts = {text.strip() for text in values if isinstance(text, str) and len(text) < MOST_TEXT}
-    return texts if any("." in text for text in texts) and len(texts) > 1 else set()
+    keys = (key.value for key in table.keys if isinstance(key, ast.Constant))
+    modules = any("module" in str(key).lower() for key in keys)
+    dotted = [text for text in texts if "." in text]
+    known = modules or 0 < len(dotted) < len(texts)  # not a table that gives modules for names
+    return texts if known and len(texts) > 1 else set()
 
 
 def _texts(node: ast.AST) -> tuple[frozenset[str], list[ast.AST]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
@@ -233,6 +233,8 @@ class _Tests:
         return [*found, "conftest.py"]
 
     def _of(self, path: str, module: Module) -> Iterator[tuple[Made, Test]]:
+        if _declines(module.names):
+            return
         around = self._around(path, module)
         marked = self._marked(path)
         for name, value in module.names.items():
@@ -254,6 +256,8 @@ class _Tests:
 
     def _collected(self, of: Class, name: str) -> bool:
         classes = [*_above(of)]
+        if _declines(dict(pair for one in classes[::-1] for pair in one.attributes.items())):
+            return False
         if any("TestCase" in repr(key(base)) for one in classes for base in one.bases):
             return True
         made = any({"__init__", "__new__"} & one.attributes.keys() for one in classes)
@@ -370,7 +374,7 @@ class _Tests:
         if not any(isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) for n in body):
             return []
         run = self.runs.start(self.tree, path, name_of(self.tree, path), script=False)
-        found = [event.what for event in run.trace if _may_skip(event.what)]
+        found = [event.what[:3] for event in run.trace if _may_skip(event.what)]
         self.runs.end(run)
         return list(found)
 
@@ -388,6 +392,12 @@ class _Tests:
                 hooks = [n for n in above.names if n.startswith("pytest_")]
                 found += [(n, key(above.names[n])) for n in sorted(hooks)]
         return tuple(found)
+
+
+def _declines(names: Mapping[str, Value]) -> bool:
+    """Tell whether a module or a class says that it is no test."""
+    said = names.get("__test__")
+    return isinstance(said, Constant) and not said.value
 
 
 def _may_skip(what: tuple[Hashable, ...]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from verify.kernel import effects
+from verify.kernel.asked import HOOKS
 from verify.kernel.both import Both
 from verify.kernel.entries import Entry
 from verify.kernel.machine.units import BLANKED, FILL, OUTSIDE, Death, Event, Unit
@@ -220,7 +221,8 @@ class Comparison:
         vague = self.blank and path not in self.both.changed
         for one in module.names.keys() & other.names.keys():
             if one in self.both.asked.tables.get(path, ()):
-                gained.append(one)  # whoever lists or asks for it finds another
+                if one not in HOOKS:
+                    gained.append(one)  # whoever lists or asks for it finds another
                 self.gains.gained[name].add(one)
                 continue
             if one == "__all__" or vague:

@@ -352,6 +352,25 @@ class Child:
         read = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
         return all(id(n) in inside or isinstance(n.ctx, ast.Store) for n in read)
 
+    def given(self) -> dict[str, Any]:
+        """Give what modules with a `__getattr__` give for the names in tables that they have."""
+        found: dict[str, Any] = {
+            module.__name__: {} for module in list(sys.modules.values()) if self.values.ours(module)
+        }
+        asked = [
+            (module, word)
+            for module in [m for m in list(sys.modules.values()) if self.values.ours(m)]
+            for name, value in list(vars(module).items())
+            if type(value) is dict and not name.startswith("__") and "__getattr__" in vars(module)
+            for word in sorted(_words(value))
+        ]
+        for module, word in asked:
+            made = self._guarded(getattr, module, word)
+            is_module = isinstance(vars(module).get(word), types.ModuleType)
+            if made[:2] != ["raised", "AttributeError"] and not is_module:
+                found[module.__name__][word] = made
+        return found
+
     def probe(self, names: Sequence[str]) -> list[Any]:
         """Call what both trees hold, and what is in it."""
         mine = self.definitions()
@@ -371,6 +390,16 @@ class Child:
                 if not name.startswith("__"):
                     made.append([name, self._guarded(_method, instance, name)])
         return made
+
+
+def _words(value: Any) -> set[str]:
+    """Give the texts in a table that may be names."""
+    if isinstance(value, str):
+        return {value} if value.isidentifier() else set()
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    parts = value if isinstance(value, (list, tuple, set)) else ()
+    return {word for part in parts for word in _words(part)}
 
 
 def _takes_nothing(value: Any) -> bool:
@@ -443,7 +472,8 @@ def _child(folder: str, files: Files, blank: Any, pipes: tuple[int, int]) -> Non
                     ended = child.start([tuple(step) for step in what])
                     said = [ended, list(child.definitions()), child.tables()]
                 elif kind == "probe":
-                    said = [child.probe(what), child.values.text(child.out.getvalue())]
+                    said = [child.probe(what), child.given()]
+                    said.append(child.values.text(child.out.getvalue()))
                 print(json.dumps(said), file=says, flush=True)
     finally:
         os._exit(0)
@@ -479,6 +509,9 @@ def compare(base: Files, target: Files, blank: Any) -> dict[str, Any]:
                     shared = [name for name in one[1] if name in set(two[1])]
                     sound += all(step[0] == "done" for step in one[0])
                     one, two = _both(runs, ["probe", shared], ["probe", shared])
+                    for name in one[1].keys() ^ two[1].keys() if len(one) == len(two) == 3 else ():
+                        one[1].pop(name, None)  # a module that one side has not loaded
+                        two[1].pop(name, None)
                 if one != two:
                     return {"differs": True, "entry": ours, "base": one, "target": two}
         finally:

@@ -86,6 +86,28 @@ def test_python_does_not_mind(change: dict[str, str], python: Judge) -> None:
     assert seen.sound == len(entries(BASE, BASE))
 
 
+LAZY = """import importlib
+
+TABLE = {"f": "a"}
+
+
+def __getattr__(name):
+    if name in TABLE:
+        return getattr(importlib.import_module(TABLE[name]), name)
+    raise AttributeError(name)
+"""
+GIVES = {"a.py": "def f():\n    return 1\n", "p.py": LAZY}
+
+
+def test_python_tells_what_a_module_gives_from_what_its_table_says(python: Judge) -> None:
+    follows = {"a.py": "", "b.py": GIVES["a.py"], "p.py": LAZY.replace('"a"', '"b"')}
+    assert not python.compare(GIVES, {**GIVES, **follows}).differs
+    for table in ('{"f": "b"}', "{}", '{"f": "a", "g": "b"}'):
+        other = LAZY.replace('{"f": "a"}', table)
+        two = {**GIVES, "b.py": "def f():\n    return 2\n\n\ndef g():\n    return 3\n"}
+        assert python.compare(two, {**two, "p.py": other}).differs
+
+
 def test_modules_and_entries_are_found() -> None:
     tree = {"src/p/__init__.py": "", "src/p/a.py": "", "main.py": "", "tests/test_a.py": ""}
     assert modules(tree) == ["p", "p.a"]

@@ -44,6 +44,9 @@ def count():
 BYTES = "B = bytearray(b'ab')\nV = memoryview(B)\n\n"
 TEST = "def test_{0}(count):\n    assert count == 1\n"
 HELD = "import t\n\n\nclass P:\n    def __reduce__(self):\n        return getattr, (t, 'RATE')\n"
+OBJECT = "class R:\n    def __del__(self):\n        print(1)\n"
+GIVEN = "from r import R\n\nH = R()\n"
+DROPS = "def drop():\n    global H\n    H = None\n"
 LIMITS: dict[str, list[tuple[Tree, Tree]]] = {
     "an operator or attribute of an object from outside the tree, that acts": [
         taken_out("A = library.X | 1\n", "import library\n\n", u_py="import m\n"),
@@ -82,6 +85,12 @@ LIMITS: dict[str, list[tuple[Tree, Tree]]] = {
                 "n.py": "from m import V\n\nSEEN = V[0]\n",
                 "u.py": "from n import SEEN\n",
             },
+        )
+    ],
+    "when an object is given up": [
+        (
+            {"r.py": OBJECT, "m.py": f"{GIVEN}\n\n{DROPS}"},
+            {"r.py": OBJECT, "m.py": f"from n import H\n\n\n{DROPS}", "n.py": GIVEN},
         )
     ],
     "`getattr` that is given away with a module and a name": [

@@ -26,6 +26,7 @@ APART = (
     "outside_python: a link",
     "tables: a pickle stands in bytes",
     "tables: a table in JSON",
+    "data_files:",
     "scripts: a package that is run as a folder",
     "near_misses: an import that acts is dropped",
     "worlds:",

@@ -62,6 +62,8 @@ _ACCESSORS = {f"builtins.property.{name}" for name in ("getter", "setter", "dele
 _PLAIN = {f"builtins.{name}" for name in effects.PLAIN}
 Named = dict[str, Value]
 
+_ATTACH = "lazy_loader.attach"
+
 
 class Returned(Exception):
     """A function returns."""
@@ -80,6 +82,7 @@ class Calls(Objects):
         self.near: Collection_[str] | None = None  # files from which a change can be reached
         self._outside: dict[str, Callable[[list[Value], Named], Value | None]] = {
             "importlib.import_module": self._import_module,
+            _ATTACH: self._attach,
             "builtins.__import__": self._dunder_import,
             "typing.cast": self._cast,
             "typing_extensions.cast": self._cast,
@@ -192,8 +195,14 @@ class Calls(Objects):
             self.put(self.versions, "subclasses", Unknown(("registered", of, arguments)))
         for value in (*given, *named.values()) if of != "builtins.print" else ():
             self.handed(value)  # of what is printed, nobody gets more than its text
-        self.event(what, of, arguments)
+        self.event(what, of, arguments, *self._taker())
         return Unknown((what, of, arguments))
+
+    def _taker(self) -> tuple[Key, ...]:
+        """Give who has what an event gives: of two that are alike, each may give something else."""
+        idle, self.idle = self.idle is not None, None
+        imports = isinstance(self.site, tuple) and self.site[:1] == ("import",)
+        return () if idle or imports or self.probing else (("for", self.site),)
 
     def handed(self, value: Value) -> None:
         """Note a module that is handed on as a value."""
@@ -291,8 +300,51 @@ class Calls(Objects):
             return function
         return self._call_made(function, given, named)
 
+    def _attach(self, given: list[Value], named: Named) -> Value | None:
+        """Make what answers for a package's names by a table: `__getattr__`, `__dir__`, `__all__`.
+
+        What it answers is asked name by name; two of them are equal if they know the same names.
+        """
+        words = ("package_name", "submodules", "submod_attrs")
+        parts = [self.pick(v) for v in given] + [NONE] * (len(words) - len(given))
+        parts = [self.pick(named.get(word, part)) for word, part in zip(words, parts, strict=True)]
+        package, modules, table = parts
+        home: dict[str, str] = {}
+        for module in _texts_of(modules) if isinstance(modules, Collection) else ():
+            home[module] = ""
+        if isinstance(table, Collection) and table.kind == "dict":
+            for name, items in zip(table.names, table.items, strict=True):
+                listed = self.pick(items)
+                for word in _texts_of(listed) if isinstance(listed, Collection) else ():
+                    home[word] = str(literal(name))
+        if not (isinstance(package, Constant) and home) or set(named) - set(words):
+            return None
+        held = {f"(at) {name}": Constant((package.value, home[name])) for name in sorted(home)}
+        known = [Constant(name) for name in sorted(home)]
+        made = [
+            Product(_ATTACH, (what, *sorted(home)), self.make(), self.space(dict(held)), None)
+            for what in ("getattr", "dir")
+        ]
+        return self.collection("tuple", [*made, self.collection("list", known)])
+
+    def _answer(self, function: Product, given: list[Value]) -> Value:
+        """Give what such a table answers."""
+        names = [name[5:] for name in function.attributes if name.startswith("(at) ")]
+        if not given:
+            return self.collection("list", [Constant(name) for name in sorted(names)])
+        word = str(literal(self.pick(given[0])))
+        where = function.attributes.get(f"(at) {word}")
+        if not isinstance(where, Constant) or not isinstance(where.value, tuple):
+            raise Raised("AttributeError", word)
+        package, module = where.value
+        if not module:
+            return self.load(f"{package}.{word}")
+        return self.attribute(self.load(f"{package}.{module}"), word)
+
     def _call_made(self, function: Product, given: list[Value], named: Named) -> Value:
         maker = function.maker
+        if maker == _ATTACH:
+            return self._answer(function, given)
         if maker == _REGISTER and len(given) == 1:
             return given[0]
         if maker in _GETTERS and given:
@@ -377,6 +429,7 @@ class Calls(Objects):
 
     def run_function(self, function: Function, given: list[Value], named: Named) -> Value:
         """Run a function's body."""
+        self.idle = None
         node = function.node
         asynchronous = isinstance(node, ast.AsyncFunctionDef)
         most = MOST_READ if self.probing else MOST_CALLS
@@ -659,8 +712,12 @@ class Calls(Objects):
             for one_name, value in named.items():
                 self.write(owner.module, one_name, value)
             return NONE
-        self.open("lists", owner.module.name)
+        self.open(self._lists(), owner.module.name)
         return Unknown(("names", name, self._names_there(owner.module)))
+
+    def _lists(self) -> str:
+        """Say that names are listed, with how those must begin that are taken."""
+        return f"lists {self.prefix}*" if self.prefix else "lists"
 
     def _sets_any(self, module: Module) -> None:
         """Note that names of a module are set by what nobody can tell."""
@@ -676,8 +733,9 @@ class Calls(Objects):
         if self.probing:
             return module.name
         outer = (ModuleValue, Outside)
-        own = [n for n, v in module.names.items() if not isinstance(self.pick(v), outer)]
-        return (*own, *sorted(module.names.keys() - {*own}))
+        names = {n: v for n, v in module.names.items() if n.startswith(self.prefix)}
+        own = [n for n, v in names.items() if not isinstance(self.pick(v), outer)]
+        return (*own, *sorted(names.keys() - {*own}))
 
     def _of_constant(self, owner: Constant, name: str, given: list[Value], named: Named) -> Value:
         plain = [literal(self.pick(value)) for value in given]
@@ -1073,13 +1131,12 @@ class Calls(Objects):
     def _dir(self, given: list[Value], named: Named) -> Value | None:
         owner = self.pick(given[0]) if given else None
         if isinstance(owner, ModuleValue):
-            self.open("lists", owner.module.name)
+            self.open(self._lists(), owner.module.name)
             hook = owner.module.names.get("__dir__")
             if hook is not None:
                 return self.call(hook, [], {})
-            return Unknown(
-                ("names", owner.module.name if self.probing else tuple(sorted(owner.module.names)))
-            )
+            names = sorted(n for n in owner.module.names if n.startswith(self.prefix))
+            return Unknown(("names", owner.module.name if self.probing else tuple(names)))
         if not given and self.at[-1][0]:
             module = self.modules.get(self.here())
             if isinstance(module, Module) and not self.probing and not self.stack:
@@ -1486,3 +1543,8 @@ def folders_in(told_key: Hashable) -> set[str]:
                 found.add(at[1])
             todo.extend(at)
     return found
+
+
+def _texts_of(value: Collection) -> list[str]:
+    """Give the texts that a collection lists."""
+    return [str(item.value) for item in value.items if isinstance(item, Constant)]

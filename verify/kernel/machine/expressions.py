@@ -498,6 +498,7 @@ class Expressions(Patches):
         return None
 
     def _on_call(self, node: ast.Call, scope: Scope) -> Value:
+        idle, self.idle = self.idle, None
         function = self.value(node.func, scope)
         given = self.many(node.args, scope)
         named: dict[str, Value] = {}
@@ -515,6 +516,7 @@ class Expressions(Patches):
                 named["**"] = self.operate("unpack", value)
         if given or "target" in named:
             given = self.patch(self.pick(function), given, named)
+        self.idle = idle if idle is node else None
         return self.call(function, given, named)
 
     # --- comprehensions ---
@@ -545,7 +547,10 @@ class Expressions(Patches):
             if not rest:
                 return [[self.value(part, inner) for part in parts]]
             found = []
-            for item in self.each(self.value(rest[0].iter, around), every=names_what_it_sets(node)):
+            self.prefix = prefix_of(rest[0])
+            listed = self.value(rest[0].iter, around)
+            self.prefix = ""
+            for item in self.each(listed, every=names_what_it_sets(node)):
                 self.bind_inner(rest[0].target, item, inner)
                 if all(self._passes(test, inner) for test in rest[0].ifs):
                     found += rows(rest[1:], inner)
@@ -625,6 +630,41 @@ def _is_held(value: Value) -> bool:
     """Tell whether a value is code or a module, or a container of such."""
     inner = value.items if isinstance(value, Collection) else (value,)
     return any(isinstance(item, _HELD) for item in inner)
+
+
+@lru_cache(maxsize=1 << 12)
+def prefix_of(node: ast.comprehension) -> str:
+    """Give how the names must begin that are taken of those that a module has, if that is told.
+
+    Nothing but the listing stands where they are taken from: `sorted(vars(m).items())`, `dir(m)`.
+    """
+    listed: ast.expr = node.iter
+    while isinstance(listed, ast.Call) and getattr(listed.func, "id", "") in ("sorted", "list"):
+        if len(listed.args) != 1 or listed.keywords:
+            return ""
+        listed = listed.args[0]
+    pairs = False
+    if isinstance(listed, ast.Call) and isinstance(listed.func, ast.Attribute):
+        if listed.args or listed.func.attr not in ("items", "keys"):
+            return ""
+        pairs, listed = listed.func.attr == "items", listed.func.value
+    if isinstance(listed, ast.Call):
+        plain = getattr(listed.func, "id", "") in ("vars", "dir") and len(listed.args) == 1
+        if not (plain and isinstance(listed.args[0], (ast.Name, ast.Attribute))):
+            return ""
+    elif getattr(listed, "attr", "") != "__dict__":
+        return ""
+    target = node.target.elts[0] if pairs and isinstance(node.target, ast.Tuple) else node.target
+    for test in node.ifs[:1]:
+        for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+            joined = not isinstance(test, ast.BoolOp) or isinstance(test.op, ast.And)
+            if joined and isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+                own = isinstance(part.func.value, ast.Name) and isinstance(target, ast.Name)
+                same = own and part.func.value.id == target.id  # type: ignore[attr-defined]
+                text = part.args[0] if len(part.args) == 1 else None
+                if same and part.func.attr == "startswith" and isinstance(text, ast.Constant):
+                    return text.value if isinstance(text.value, str) else ""
+    return ""
 
 
 @lru_cache(maxsize=1 << 12)

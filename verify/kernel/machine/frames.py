@@ -26,6 +26,7 @@ _SOURCES = words(
     """inspect.getsource inspect.getsourcefile inspect.getsourcelines inspect.getfile
     inspect.getabsfile inspect.getmodule inspect.findsource inspect.getmodulename"""
 )
+_WRITES = words("enum.global_enum enum.global_flag_repr enum._old_convert_")
 FRAMES = words(
     """sys._getframe sys._getframemodulename inspect.stack inspect.currentframe
     traceback.extract_stack inspect.getouterframes"""
@@ -62,7 +63,9 @@ class Frames(Imports):
 
     def ask_call(self, name: str, given: Sequence[Value], named: dict[str, Value]) -> None:
         """Note that something outside is called that looks where its argument or caller stands."""
-        if name in _SOURCES and given:
+        if name in _WRITES and given:
+            self._ask_of(f"the names of its module, to add some (`{name}`)", self.pick(given[0]))
+        elif name in _SOURCES and given:
             self._ask_of(f"its source or file (`{name}`)", self.pick(given[0]))
         elif name in FRAMES:
             for function in self.stack[:-1]:

@@ -133,6 +133,8 @@ class Imports(Loads):
             self.space(module.names)
             if head:
                 self.met(head)
+            else:
+                self.frame.tops[name] = found  # another file may have this name, for others
             if found.path:
                 self.run_module(module)
 

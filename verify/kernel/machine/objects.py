@@ -141,6 +141,8 @@ class Objects(Frames):
             return Names(module)
         if name == "__annotations__":  # they name what the module has
             self.open(ANNOTATIONS, module.name)
+        if name == "__getattribute__":
+            self.open("handed on", module.name)
         if name in ("__setattr__", "__getattribute__"):
             return Bound(ModuleValue(module), Outside(f".{name}"))
         if name == "__name__":

@@ -34,10 +34,16 @@ Answers = dict[Key, bool]
 
 
 class Raised(Exception):
-    """The program raises. `error` is the name of the type, `outside` what it wants from there."""
+    """The program raises. `error` is the name of the type, `outside` what it wants from there.
 
-    def __init__(self, error: str, about: str = "", outside: str = "") -> None:
+    `value` is what is raised, if that is an object or a class of the tree.
+    """
+
+    def __init__(
+        self, error: str, about: str = "", outside: str = "", value: Value | None = None
+    ) -> None:
         super().__init__(error, about)
+        self.value = value
         self.error = error
         self.about = about
         self.outside = outside
@@ -72,6 +78,8 @@ class State:
         self._asked: list[Key] | None = None  # None where no path is being explored
         self.tries = 0  # how many `try` are around what runs
         self.probing = False  # a body is read: both branches of a condition are run, one by one
+        self.prefix = ""  # how the names must begin that are taken of a module's
+        self.idle: object = None  # a call that is a statement: nobody has what it gives
         self.steps = 0
         self.most_steps = MOST_STEPS
         self.site: Hashable = None

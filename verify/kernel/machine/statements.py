@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 
 from verify.kernel import effects
 from verify.kernel.machine.calls import Returned, literal
@@ -39,13 +40,18 @@ from verify.kernel.machine.values import (
     key,
 )
 from verify.kernel.nodes import walk
-from verify.kernel.source import imports_only
+from verify.kernel.source import imports_only, last
 from verify.kernel.tree import Tree
 
 MOST_TURNS = 20  # of a `while` whose condition is known
 
 
 _NOTHING = ast.Constant(None)
+
+
+# Of what ends exceptions, the calls that say which.
+_NAMES = (ast.Name, ast.Attribute)
+_MADE_FOR = frozenset(name.rpartition(".")[2] for name in effects.SWALLOWING)
 
 
 class LeftError(Exception):
@@ -100,7 +106,9 @@ class Machine(Expressions):
     _do_global = _do_nonlocal = _do_pass
 
     def _do_expr(self, node: ast.Expr, scope: Scope) -> None:
+        self.idle = node.value
         self.value(node.value, scope)
+        self.idle = None
 
     def _do_return(self, node: ast.Return, scope: Scope) -> None:
         raise Returned(self.value(node.value, scope) if node.value else NONE)
@@ -117,7 +125,7 @@ class Machine(Expressions):
         if isinstance(value, (Unknown, Product)):
             error, about = self._raised(value)
         elif isinstance(value, (Instance, Class)):
-            error = self._own_error(value)
+            raise Raised(self._own_error(value), value=value)
         raise Raised(error, str(about))
 
     def _raised(self, value: Unknown | Product) -> tuple[str, str]:
@@ -347,18 +355,48 @@ class Machine(Expressions):
 
     def _do_with(self, node: ast.With, scope: Scope) -> None:
         patches: list[Replaced] = []
+        swallows = False
         for item in node.items:
             manager = self.pick(self.value(item.context_expr, scope))
+            swallows |= self._swallows(manager) or self._guards(manager, item, scope)
             entered = self._enter(manager, item, scope, patches)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, entered, scope)
         try:
-            self.block(node.body, scope)
+            if swallows:
+                self._do_try(as_try(node), scope)
+            else:
+                self.block(node.body, scope)
         finally:
             for module, name, value in reversed(patches):
                 self.put(module.names, name, value)
 
     _do_asyncwith = _do_with
+
+    def _swallows(self, manager: Value) -> bool:
+        """Tell whether a manager may end an exception, as `contextlib.suppress` does."""
+        if isinstance(manager, Product):
+            return manager.maker in effects.SWALLOWING
+        leaves = self.in_class(manager.of, "__exit__") if isinstance(manager, Instance) else None
+        return isinstance(leaves, Function) and any(
+            isinstance(node, ast.Return) and not _is_false(node.value) for node in walk(leaves.node)
+        )
+
+    def _guards(self, manager: Value, item: ast.withitem, scope: Scope) -> bool:
+        """Tell whether a manager is a generator that goes on where its `yield` raises."""
+        made = manager.kind == "generator" if isinstance(manager, Collection) else False
+        call = item.context_expr
+        if not (made and isinstance(call, ast.Call) and isinstance(call.func, _NAMES)):
+            return False
+        function = self.pick(self.value(call.func, scope))
+        while isinstance(function, Product) and function.wraps is not None:
+            function = function.wraps
+        return isinstance(function, Function) and any(
+            isinstance(node, ast.Try)
+            and node.handlers
+            and any(isinstance(part, ast.Yield) for inner in node.body for part in walk(inner))
+            for node in walk(function.node)
+        )
 
     def _enter(
         self,
@@ -399,7 +437,7 @@ class Machine(Expressions):
         except Raised as error:
             for handler in node.handlers:
                 if self._catches(handler, error, scope):
-                    self._handle(handler, error.error, scope)
+                    self._handle(handler, error.error, scope, error.value)
                     return
             raise
         if self.probing:
@@ -429,9 +467,16 @@ class Machine(Expressions):
                 return True
         return False
 
-    def _handle(self, handler: ast.ExceptHandler, error: str, scope: Scope) -> None:
+    def _handle(
+        self,
+        handler: ast.ExceptHandler,
+        error: str,
+        scope: Scope,
+        value: Value | None = None,
+    ) -> None:
         if handler.name:
-            self.bind(handler.name, Unknown(("exception", error)), scope)
+            known = isinstance(value, Instance)
+            self.bind(handler.name, value if known else Unknown(("exception", error)), scope)  # type: ignore[arg-type]
         self.block(handler.body, scope)
         if handler.name:
             self.remove(scope.names, handler.name)
@@ -446,6 +491,10 @@ class Machine(Expressions):
             name = builtin_error(kind)
             if raised and name and issubclass(raised, effects.ERRORS[name]):
                 return True
+            if isinstance(kind, Class) and error.value is not None:
+                of = error.value.of if isinstance(error.value, Instance) else error.value
+                if any(one.name == kind.name for one in self.above(of)):
+                    return True
             if not name and isinstance(kind, Outside):
                 if kind.name.rpartition(".")[2] == error.error:
                     return True
@@ -570,6 +619,12 @@ class Machine(Expressions):
         decorators = [self.value(decorator, scope) for decorator in node.decorator_list]
         within = self._generic(node, scope)
         given = [*map(self.pick, self.many(node.bases, within))]
+        for base in given:
+            if not isinstance(base, Instance):
+                continue
+            entries = self.in_class(base.of, "__mro_entries__")
+            if entries is not None:
+                self.call(entries, [base, self.collection("tuple", given)], {})
         bases = [*map(_generic, given)]
         words = self._class_words(node, within)
         meta = words.pop("metaclass", None)
@@ -723,3 +778,22 @@ def _loaded(target: ast.expr) -> ast.expr:
     if isinstance(target, ast.Subscript):
         return ast.Subscript(target.value, target.slice, ast.Load())
     return target
+
+
+@lru_cache(maxsize=1 << 10)
+def as_try(node: ast.With) -> ast.Try:
+    """Give a `with` that may end exceptions as the `try` that it stands for."""
+    kinds = [
+        kind
+        for item in node.items
+        if isinstance(item.context_expr, ast.Call) and last(item.context_expr.func) in _MADE_FOR
+        for kind in item.context_expr.args
+    ]
+    caught = ast.Tuple(kinds, ast.Load()) if kinds else None
+    handler = ast.ExceptHandler(type=caught, name=None, body=[ast.Pass()])
+    made = ast.Try(body=node.body, handlers=[handler], orelse=[], finalbody=[])
+    return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def _is_false(node: ast.AST | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and not node.value)

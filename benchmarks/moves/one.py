@@ -1,0 +1,48 @@
+"""One commit of the scoreboard in a process of its own: inferred, or certified, as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from transforms.errors import Refusal
+from transforms.tree import GitTree
+from verify.history.memory import collect_less_often
+from verify.inference.infer import infer
+from verify.proofs.certify import certify_commits
+from verify.review.change import size_of
+
+_JOBS = ("infer", "certify")
+
+
+def main(job: str, repo: str, commit: str) -> None:
+    """Do one job, and print what came of it."""
+    collect_less_often()
+    base, target = GitTree(Path(repo), f"{commit}^"), GitTree(Path(repo), commit)
+    found = _inferred(base, target) if job == "infer" else _certified(base, target)
+    print(json.dumps(found))
+
+
+def _inferred(base: GitTree, target: GitTree) -> dict[str, object]:
+    try:
+        found = infer(base, target)
+    except Refusal as refusal:
+        return {"inferred": False, "authored": None, "refused": refusal.kind}
+    return {"inferred": found.holds, "authored": found.plan.authored_lines, "refused": ""}
+
+
+def _certified(base: GitTree, target: GitTree) -> dict[str, object]:
+    size = size_of(base, target)
+    coloured = None if size.uncoloured is None else size.changed - size.uncoloured
+    try:
+        verdict = certify_commits(base, target).verdict
+    except Refusal as refusal:  # such as of a partial clone, which lacks a file that is asked for
+        verdict = f"refused ({refusal.kind})"
+    return {"verdict": verdict, "changed": size.changed, "coloured": coloured}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4 or sys.argv[1] not in _JOBS:
+        sys.exit(f"usage: python -m benchmarks.moves.one {'|'.join(_JOBS)} REPO COMMIT")
+    main(*sys.argv[1:])

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.moves import one
+from benchmarks.moves import one, splits
 from benchmarks.moves.__main__ import Row, fails, lines
 from benchmarks.moves.readings import BREAKS, EDITS, PURE, Reading, readings
-from tests.verify.histories import AFTER, BEFORE, History
+from tests.verify.histories import AFTER, BEFORE, PLAN, History
+from transforms.reading.load import load_plan
 
 
 def row(said: str, verdict: str, *, inferred: bool = True) -> Row:
@@ -62,3 +63,26 @@ def test_one_commit_is_inferred_and_certified(
     one.main("certify", str(history.folder), commit)
     found = json.loads(capsys.readouterr().out)
     assert (found["verdict"], found["changed"]) == ("CERTIFIED", 15)
+
+
+def test_every_split_has_its_plan_and_its_row() -> None:
+    rows = splits.splits()
+    plans = {splits.plan_of(row) for row in rows}
+    assert plans == {*(splits.HERE / "splits").iterdir()}
+    for row in rows:
+        plan = load_plan(splits.plan_of(row))
+        assert str(plan.sources[0].module) == row["module"]
+        assert len(plan.destinations) + 1 == row["into"]
+        assert len(splits.cells(row, "", "")) == len(splits.HEADS)
+
+
+def test_a_split_is_made_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    history = History(tmp_path / "shop")
+    commit = history.commit(BEFORE)
+    plan = tmp_path / "split.toml"
+    plan.write_text(PLAN, encoding="utf-8")
+    one.main("split", str(history.folder), commit, str(plan))
+    assert json.loads(capsys.readouterr().out) == {"said": "moved, 0 findings stop it"}
+    plan.write_text(PLAN.replace('"Money"', '"Cash"'), encoding="utf-8")
+    one.main("split", str(history.folder), commit, str(plan))
+    assert json.loads(capsys.readouterr().out)["said"].startswith("refused (")

@@ -96,10 +96,18 @@ class Order:
         pending: list[Reference] = [
             reference for reference in self.symbols.references[index] if self.runs_now(reference)
         ]
+        # Whoever makes a class runs the metaclass and the hooks of all classes above it.
+        heads: set[ast.AST] = {found.node for found in self._head(index)}
+        derived: set[int] = set()
         while pending:
             reference = pending.pop()
             read.add(reference.name)
             for target in self.symbols.defined.get(reference.name, []):
+                if reference.node in heads and target not in derived:
+                    derived.add(target)
+                    above = self._head(target)
+                    heads.update(found.node for found in above)
+                    pending += above
                 if target not in seen and self._runs(reference, target):
                     seen.add(target)
                     changed |= self._changed_inside(target)
@@ -109,6 +117,15 @@ class Order:
                         if found.access == "load" and found.annotation in ("", "evaluated")
                     ]
         return _Run(frozenset(read), frozenset(changed))
+
+    def _head(self, index: int) -> list[Reference]:
+        """What a class statement names as its bases and its metaclass."""
+        node = self.symbols.statements[index].node
+        if not isinstance(node, ast.ClassDef):
+            return []
+        parts = [*node.bases, *(keyword.value for keyword in node.keywords)]
+        inside = {found for part in parts for found in ast.walk(part)}
+        return [found for found in self.symbols.references[index] if found.node in inside]
 
     def _changed_inside(self, index: int) -> set[str]:
         """Module-level names that the body of a definition re-binds or changes in place."""
@@ -148,7 +165,7 @@ class Order:
         """Whether using a name may run the body of the statement that defines it.
 
         A function that is used may be called by whoever gets it. A class runs when it is called;
-        as a base or an annotation it does not.
+        as a base or an annotation its body does not.
         """
         node = self.symbols.statements[target].node
         if isinstance(node, ast.ClassDef):

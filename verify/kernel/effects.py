@@ -230,6 +230,44 @@ BASES = _Table(
             ast.NodeTransformer argparse.Action argparse.ArgumentParser string.Formatter
             io.StringIO io.BytesIO io.RawIOBase torch.nn.Module torch.autograd.Function
             torch.nn.Parameter numpy.ndarray""",
+            "it is one of these classes by another name": """
+            typing.AbstractSet typing.AsyncContextManager typing.AsyncGenerator
+            typing.AsyncIterable typing.AsyncIterator typing.Awaitable typing.ChainMap
+            typing.Collection typing.Container typing.ContextManager typing.Coroutine
+            typing.Counter typing.DefaultDict typing.Deque typing.Dict typing.FrozenSet
+            typing.Generator typing.Hashable typing.ItemsView typing.Iterable typing.Iterator
+            typing.KeysView typing.List typing.Mapping typing.MutableMapping
+            typing.MutableSequence typing.MutableSet typing.OrderedDict typing.Reversible
+            typing.Sequence typing.Set typing.Sized typing.Tuple typing.ValuesView""",
+            "its metaclass is plain, and so is making one of it": """
+            argparse.HelpFormatter argparse.Namespace argparse.RawDescriptionHelpFormatter
+            argparse.RawTextHelpFormatter argparse.ArgumentDefaultsHelpFormatter asyncio.Protocol
+            asyncio.DatagramProtocol cmd.Cmd code.InteractiveInterpreter code.InteractiveConsole
+            codecs.Codec codecs.IncrementalDecoder codecs.IncrementalEncoder codecs.StreamReader
+            codecs.StreamWriter collections.ChainMap collections.Counter collections.UserString
+            collections.abc.AsyncIterable collections.abc.AsyncIterator collections.abc.Awaitable
+            collections.abc.Collection collections.abc.Container collections.abc.Coroutine
+            collections.abc.AsyncGenerator
+            collections.abc.Generator collections.abc.ItemsView collections.abc.KeysView
+            collections.abc.MutableSequence collections.abc.MutableSet collections.abc.Reversible
+            collections.abc.Sized
+            collections.abc.ValuesView collections.deque concurrent.futures.Executor
+            configparser.ConfigParser configparser.RawConfigParser
+            contextlib.AbstractAsyncContextManager contextlib.AsyncExitStack contextlib.ExitStack
+            contextlib.nullcontext csv.Dialect datetime.date datetime.datetime datetime.timedelta
+            datetime.tzinfo decimal.Decimal doctest.OutputChecker email.message.Message
+            fractions.Fraction gettext.NullTranslations html.parser.HTMLParser
+            http.client.HTTPConnection http.client.HTTPSConnection http.cookiejar.CookieJar
+            http.cookiejar.DefaultCookiePolicy importlib.abc.Loader importlib.abc.MetaPathFinder
+            importlib.abc.SourceLoader io.BufferedIOBase io.IOBase io.TextIOBase
+            logging.NullHandler logging.StreamHandler numbers.Number numbers.Real
+            optparse.HelpFormatter optparse.IndentedHelpFormatter optparse.Option
+            optparse.OptionParser optparse.Values pathlib.Path pathlib.PurePath
+            pprint.PrettyPrinter queue.LifoQueue queue.PriorityQueue queue.Queue
+            textwrap.TextWrapper threading.Timer types.ModuleType types.SimpleNamespace
+            unittest.TestLoader unittest.TestResult unittest.TestSuite unittest.TextTestResult
+            urllib.request.BaseHandler urllib.request.Request uuid.UUID weakref.WeakKeyDictionary
+            weakref.WeakValueDictionary xml.sax.handler.ContentHandler""",
         }
     )
 )

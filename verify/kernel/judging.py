@@ -70,10 +70,11 @@ from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
 _EVALUATES = re.compile(
-    r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|cattrs|beartype|typeguard"
-    r"|getfullargspec)\b|\bsignature\("
+    r"\b(?:get_type_hints|get_annotations|__annotations__|eval_str|cattrs|beartype|typeguard)\b"
 )
 _OF_FIELDS = re.compile(r"\.type\b")  # of a field of a dataclass
+# Whoever shows them as they are kept: texts stay texts.
+_SHOWS = re.compile(r"\bgetfullargspec\b|\bsignature\(")
 _FRAMEWORKS = re.compile(
     r"\b(?:pydantic|fastapi|typer|msgspec|strawberry|injector|singledispatch|attrs)\b"
 )
@@ -119,6 +120,7 @@ class Judge:
         self._blank = False  # whether the present run loads modules of which nothing is known
         self._as_written = False  # whether it makes a difference if these are texts
         self.evaluated = False  # whether somebody who reaches the change evaluates annotations
+        self.shown = False  # or shows them as they are kept
 
     def run(self) -> None:
         """Judge all entries."""
@@ -128,6 +130,7 @@ class Judge:
         self.runs.lists_subclasses = subclasses.listed(self.both.base)
         self.evaluated = any(_EVALUATES.search(self.both.base.text(path)) for path in files)
         self._as_written = any(_as_written(self.both.base.text(path)) for path in files)
+        self.shown = any(_SHOWS.search(self.both.base.text(path)) for path in files)
         for entry in entries(self.both.base, self.both.target, self.runs.near):
             self._entry(entry)
         for arrival in arrivals(self.both):
@@ -487,7 +490,8 @@ class Judge:
         """Compare what a function is annotated with: values on both sides, or texts on one."""
         texts = one.notes is None or two.notes is None
         paths = (one.value.scope.module.path, self.both.base), (where.path, self.both.target)
-        read = self.evaluated or any(_FRAMEWORKS.search(tree.text(path)) for path, tree in paths)
+        read = self.evaluated or self.shown
+        read = read or any(_FRAMEWORKS.search(tree.text(path)) for path, tree in paths)
         plain = len(getattr(two.value.node, "decorator_list", ())) == sum(map(_keeps, two.parts))
         if texts and not read and plain:
             why = "its annotations are evaluated where they were texts, or the other way round"
@@ -567,7 +571,9 @@ class Judge:
                     self.edits.same(name, one.parts[:-1], two.parts[:-1])
                 self._standing(name, title, now, two, path)
                 continue
-            read = self.evaluated or _READ_BY_DATACLASS & {*one.parts, *two.parts}
+            kept = self.both.target.source(path).postponed
+            read = self.evaluated or (self.shown and not kept)
+            read = read or not _READ_BY_DATACLASS.isdisjoint({*one.parts, *two.parts})
             if two.note and not read and not _FRAMEWORKS.search(self.both.target.text(path)):
                 self._fields(title, made, Place(path, two.line))
                 why = "an annotation in it names what only a type checker finds"

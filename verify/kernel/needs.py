@@ -79,6 +79,9 @@ class Imports:
         self._led = {
             part for plain in self._plain for part in (plain[1], ".".join(filter(None, plain[1:])))
         }
+        # `import a.b` binds and loads `a`.
+        tops = {name for name, module, member in self._plain if member is None and "." in module}
+        self._led |= {name for name in tops if file_of(both.target, name)}
         self._changed = {both.name(path) for path in both.changed}
         self._tops = {
             row.module.partition(".")[0]

@@ -104,6 +104,8 @@ def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
                 tree, where, words.get("include", []), words.get("exclude", []), spaces=spaces
             )
             yield "setup.py", packages.lineno, _either(takes, _by_list(tree, [], named))
+        elif packages is not None and _calls_lister(body, packages):
+            yield "setup.py", packages.lineno, _by_finding(tree, [], [], [], spaces=False)
         elif packages is not None and not _calls_finder(packages):
             said = [text for text, _ in flow.texts((packages, flow.top))]
             yield "setup.py", packages.lineno, _by_list(tree, said, named)
@@ -114,6 +116,19 @@ def _setup(tree: Tree) -> Iterator[tuple[str, int, Takes]]:
 def _calls_finder(node: ast.expr) -> bool:
     """Tell whether an expression asks for all packages that are there."""
     return any("find" in last(n.func) for n in walk(node) if isinstance(n, ast.Call))
+
+
+def _calls_lister(body: ast.Module, node: ast.expr) -> bool:
+    """Tell whether an expression is a call of a function here that looks for `__init__.py`."""
+    called = last(node.func) if isinstance(node, ast.Call) else ""
+    for statement in body.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == called:
+            inner = [*walk(statement)]
+            calls = {last(one.func) for one in inner if isinstance(one, ast.Call)}
+            said = (one.value for one in inner if isinstance(one, ast.Constant))
+            named = any(isinstance(text, str) and "__init__.py" in text for text in said)
+            return named and not calls.isdisjoint({"glob", "rglob", "walk", "iglob"})
+    return False
 
 
 def _given(body: ast.Module, node: ast.expr | None) -> ast.expr | None:

@@ -62,7 +62,7 @@ class Spelled:
 
     def leads(self, tree: Tree, path: str, parts: Parts, steps: int = 0) -> Hashable | None:
         """Give what a chain of names is in a file, or None where that cannot be told."""
-        if steps > MOST_STEPS or not path.endswith(".py"):
+        if steps > MOST_STEPS or not path.endswith(".py") or tree.readable(path) is None:
             return None
         found = self._names(tree, path).get(parts[0])
         if found is None:

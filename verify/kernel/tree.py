@@ -73,7 +73,7 @@ class Parsed:
                 self._known[where] = error
         found = self._known[where]
         if isinstance(found, OpaqueError):
-            raise found
+            raise found.with_traceback(None)  # else it grows by all who have asked
         return found
 
     def unknown(self, path: str) -> Source:

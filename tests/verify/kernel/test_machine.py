@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import abc
+import importlib
+import typing
+
 import pytest
 
+from verify.kernel.effects import BASES
 from verify.kernel.machine import Machine
 from verify.kernel.machine.values import key
 from verify.kernel.tree import Parsed, Tree
@@ -114,3 +119,16 @@ def test_parents_are_imported_first_and_have_their_submodules() -> None:
 def test_a_cycle_sees_what_is_bound_so_far() -> None:
     machine = run(a="Y = 1\nimport b\nX = b.Z\n", b="import a\nZ = a.Y\n")
     assert bound(machine, "X") == ("int", "1")
+
+
+def test_a_base_that_is_said_to_be_plain_is_plain() -> None:
+    plain = [name for name, why in BASES.items() if why.startswith("its metaclass is plain")]
+    aliases = [name for name, why in BASES.items() if why.endswith("by another name")]
+    for name in aliases:
+        assert getattr(typing, name.removeprefix("typing.")).__origin__, name
+    assert plain
+    for name in plain:
+        module, _, title = name.rpartition(".")
+        made = getattr(importlib.import_module(module), title)
+        assert type(made) in (type, abc.ABCMeta), name
+        assert not any("__init_subclass__" in vars(one) for one in made.__mro__[:-1]), name

@@ -700,22 +700,24 @@ class Machine(Expressions):
 
     def _quiet_base(self, base: Value) -> bool:
         if isinstance(base, Outside):
-            last = base.name.removeprefix("builtins.")
-            return (
-                base.name in effects.BASES
-                or last in effects.ERRORS
-                or (base.name != last and last in effects.PLAIN)
-            )
+            return _quiet_name(base.name)
         if isinstance(base, Unknown) and isinstance(base.how, tuple) and base.how[0] == "item":
             inner = base.how[1]
             return isinstance(inner, tuple) and (
-                (inner[0] == "outside" and inner[1] in effects.BASES) or inner[0] == "class"
+                (inner[0] == "outside" and _quiet_name(str(inner[1]))) or inner[0] == "class"
             )
         return isinstance(base, Product) and base.maker in (
             "collections.namedtuple",
             "builtins.type",
             "typing.NewType",
         )
+
+
+def _quiet_name(name: str) -> bool:
+    """Tell whether nothing happens where a class is made from one from outside."""
+    last = name.removeprefix("builtins.")
+    listed = name in effects.BASES or last in effects.ERRORS
+    return listed or (name != last and last in effects.PLAIN)
 
 
 def _generic(base: Value) -> Value:

@@ -15,6 +15,8 @@ from transforms.result.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, B
 # Alternatives without any other operator, the shape of most searches: `bytes in` is several times
 # faster than the regular expression.
 _PLAIN = re.compile(rb"[\w /-]+(?:\|[\w /-]+)*")
+# The same as whole words: where none of them stands at all, no word does.
+_WORDS = re.compile(rb"\\b(?:\(\?:(\w+(?:\|\w+)*)\)|(\w+))\\b")
 
 
 class Tree(ABC):
@@ -58,7 +60,7 @@ class Tree(ABC):
         """List the regular files among `paths` (all by default) whose bytes match, in git's order.
 
         One file is held at a time, so memory does not grow with the tree. Fastest is a literal, or
-        plain alternatives (`first|second`).
+        plain alternatives (`first|second`), also as whole words.
         """
         entries = self.entries()
         candidates = [
@@ -124,10 +126,15 @@ def listed(listing: bytes) -> Iterator[tuple[str, int, str]]:
 
 def matcher(needle: re.Pattern[bytes]) -> Callable[[bytes], object]:
     """Give the fastest function that tells whether bytes match somewhere."""
-    if needle.flags or not _PLAIN.fullmatch(needle.pattern):
+    if needle.flags:
         return needle.search
-    words = needle.pattern.split(b"|")
-    return lambda data: any(word in data for word in words)
+    if _PLAIN.fullmatch(needle.pattern):
+        words = needle.pattern.split(b"|")
+        return lambda data: any(word in data for word in words)
+    if whole := _WORDS.fullmatch(needle.pattern):
+        parts = (whole[1] or whole[2]).split(b"|")
+        return lambda data: any(word in data for word in parts) and needle.search(data)
+    return needle.search
 
 
 class OverlayTree(Tree):

@@ -155,7 +155,11 @@ def _cause(kind: str, found: Sequence[Found], texts: Texts) -> Finding:
     for finding in found:
         names = [name for name in finding.subjects if name and name not in paths]
         reasons.setdefault(finding.why, []).extend(names)
-    said = [_said(why, names) for why, names in reasons.items()]
+    # What keeps the whole module from being imported is what the others follow from.
+    ordered = sorted(
+        reasons.items(), key=lambda item: not item[0].startswith("importing it raises")
+    )
+    said = [_said(why, names) for why, names in ordered]
     subjects = sorted({name for names in reasons.values() for name in names})
     rows: list[Row] = []
     if len(said) == 1 and len(found) > 1:

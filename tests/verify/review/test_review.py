@@ -380,6 +380,22 @@ def test_tests_that_run_once_more_are_one_place_at_the_import_that_brings_them(
     assert "\nRead 1 place, where no line changed; " in out
 
 
+def test_a_module_that_cannot_be_imported_is_said_first(history: History, run: Run) -> None:
+    before = {
+        "a.py": "from typing import Tuple\n\n\ndef both() -> Tuple[int, int]:\n    return 1, 2\n",
+        "b.py": "x = 1\n",
+        "main.py": "import a\n\nprint(a.both())\n",
+    }
+    after = {
+        "a.py": "",
+        "b.py": "x = 1\n\n\ndef both() -> Tuple[int, int]:\n    return 1, 2\n",
+        "main.py": "import b\n\nprint(b.both())\n",
+    }
+    _, out, _ = run(change(history, before, after))
+    first = out.partition("\nTo read\n")[2].partition("\n")[0]
+    assert first == "  b.py:4: Breaks: importing it raises NameError: Tuple"
+
+
 def test_lines_that_are_shown_already_are_no_further_place(history: History, run: Run) -> None:
     """An edit that breaks is an authored line of the plan as well: it is read once."""
     till = "from shop.orders import Money, pay\n\n\ndef total():\n    return [Money, pay, 1]\n"

@@ -15,8 +15,12 @@ from transforms.result.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, B
 # Alternatives without any other operator, the shape of most searches: `bytes in` is several times
 # faster than the regular expression.
 _PLAIN = re.compile(rb"[\w /-]+(?:\|[\w /-]+)*")
-# The same as whole words: where none of them stands at all, no word does.
-_WORDS = re.compile(rb"\\b(?:\(\?:(\w+(?:\|\w+)*)\)|(\w+))\\b")
+# The same as whole words, which may begin with a letter or not: where none of them stands at all,
+# no word does.
+_WORDS = re.compile(rb"\\b(?:\(\?:((?:\w\?)?\w+(?:\|(?:\w\?)?\w+)*)\)|(\w+))\\b")
+_OPTIONAL = re.compile(rb"\w\?")
+# What begins with a byte that no ASCII text has.
+_FOREIGN = re.compile(rb"(?:[\x80-\xff]|\\x[89a-f][0-9a-f])(?![?*{])")
 
 
 class Tree(ABC):
@@ -132,8 +136,10 @@ def matcher(needle: re.Pattern[bytes]) -> Callable[[bytes], object]:
         words = needle.pattern.split(b"|")
         return lambda data: any(word in data for word in words)
     if whole := _WORDS.fullmatch(needle.pattern):
-        parts = (whole[1] or whole[2]).split(b"|")
+        parts = _OPTIONAL.sub(b"", whole[1] or whole[2]).split(b"|")
         return lambda data: any(word in data for word in parts) and needle.search(data)
+    if b"(" not in needle.pattern and all(map(_FOREIGN.match, needle.pattern.split(b"|"))):
+        return lambda data: not data.isascii() and needle.search(data)
     return needle.search
 
 

@@ -19,8 +19,6 @@ _PLAIN = re.compile(rb"[\w /-]+(?:\|[\w /-]+)*")
 # no word does.
 _WORDS = re.compile(rb"\\b(?:\(\?:((?:\w\?)?\w+(?:\|(?:\w\?)?\w+)*)\)|(\w+))\\b")
 _OPTIONAL = re.compile(rb"\w\?")
-# What begins with a byte that no ASCII text has.
-_FOREIGN = re.compile(rb"(?:[\x80-\xff]|\\x[89a-f][0-9a-f])(?![?*{])")
 
 
 class Tree(ABC):
@@ -138,8 +136,6 @@ def matcher(needle: re.Pattern[bytes]) -> Callable[[bytes], object]:
     if whole := _WORDS.fullmatch(needle.pattern):
         parts = _OPTIONAL.sub(b"", whole[1] or whole[2]).split(b"|")
         return lambda data: any(word in data for word in parts) and needle.search(data)
-    if b"(" not in needle.pattern and all(map(_FOREIGN.match, needle.pattern.split(b"|"))):
-        return lambda data: not data.isascii() and needle.search(data)
     return needle.search
 
 

@@ -322,3 +322,23 @@ def test_what_is_spelled_alike_and_is_another_is_not_said_to_be_itself() -> None
     found = judge(*moved(f"{code}\n\n{F}", code, F, own="def make(name):\n    return [name]\n"))
     reasons = [item.why for item in found.residuals]
     assert "__name__ is another one in its new module" in reasons, explain(found)
+
+
+TYPED = "def f():\n    found = []  # type: {}\n    return found\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "comment", "verdict"),
+    [
+        ("typing", "List[int]", CERTIFIED),
+        ("typing", "ignore  # a List", RESIDUAL),
+        ("typing", "Dict[str, int]", RESIDUAL),
+        ("own", "List[int]", RESIDUAL),  # to import it runs it
+    ],
+)
+def test_a_name_in_a_comment_that_says_a_type_needs_its_import(
+    source: str, comment: str, verdict: str
+) -> None:
+    code = f"from {source} import List\n\n\n{TYPED.format(comment)}"
+    found = judge(*moved(f"{code}\n\n{X}", code, X, own="List = list\nprint(List)\n"))
+    assert found.verdict == verdict, explain(found)

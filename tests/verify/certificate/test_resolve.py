@@ -342,3 +342,19 @@ def test_a_name_in_a_comment_that_says_a_type_needs_its_import(
     code = f"from {source} import List\n\n\n{TYPED.format(comment)}"
     found = judge(*moved(f"{code}\n\n{X}", code, X, own="List = list\nprint(List)\n"))
     assert found.verdict == verdict, explain(found)
+
+
+@pytest.mark.parametrize(("back", "verdict"), [("", CERTIFIED), ("import a\n\n\n", RESIDUAL)])
+def test_a_new_module_closes_a_circle_where_it_imports_back(back: str, verdict: str) -> None:
+    """It counts as the one that it came from, unless it imports nothing that leads back."""
+    lazy = "def g():\n    from m import f\n\n    return f()\n"
+    before = {"m.py": f"from a import g\n\n\n{F}\n\nX = g\n", "a.py": lazy}
+    after = {
+        "m.py": "from a import g\n\n\nX = g\n",
+        "n.py": f"{back}{F}",
+        "a.py": "from n import f\n\n\ndef g():\n    return f()\n",
+    }
+    found = judge(before, after)
+    circles = [item.why for item in found.residuals if item.kind == "cycle"]
+    assert bool(circles) is (verdict == RESIDUAL), explain(found)
+    assert found.verdict == verdict, explain(found)

@@ -99,6 +99,7 @@ def place_hunks(
         came.add(number)
         went |= was
     spots -= came
+    came |= set(_instead(old, new, went))
     heading = partial(_heading, cache(_definitions))
     rows = list(_aligned(old, new, went, came)) if went else [_new(n) for n in _count(new)]
     rows = [
@@ -123,10 +124,27 @@ def _otherwise(old: Text, new: Text, spots: set[int]) -> Iterator[tuple[int, set
             line = new.lines[number - 1]
             was = number - edit.new_start + edit.old_start
             paired = edit.old_end - edit.old_start == edit.new_end - edit.new_start
-            if paired and SequenceMatcher(None, old.lines[was - 1], line).ratio() >= _ALIKE:
+            if paired and _are_alike(old.lines[was - 1], line):
                 yield number, {was}
             elif _IMPORT.match(line):
                 yield number, set()
+
+
+def _instead(old: Text, new: Text, went: Collection[int]) -> Iterator[int]:
+    """Give the lines that stand in place of some that went from a file: each much like the other.
+
+    Of an import that brings less the reader sees what it is now.
+    """
+    for edit in edits(old.lines, new.lines) if went and old.path == new.path else ():
+        if edit.old_end - edit.old_start == edit.new_end - edit.new_start:
+            for number in range(edit.old_start + 1, edit.old_end + 1):
+                now = number - edit.old_start + edit.new_start
+                if number in went and _are_alike(old.lines[number - 1], new.lines[now - 1]):
+                    yield now
+
+
+def _are_alike(one: str, other: str) -> bool:
+    return SequenceMatcher(None, one, other).ratio() >= _ALIKE
 
 
 def _count(text: Text) -> range:

@@ -67,6 +67,15 @@ def test_a_line_to_look_at_that_was_another_is_shown_with_it() -> None:
     assert hunk.marked == {("target", "a.py", 1), ("base", "a.py", 3), ("target", "a.py", 4)}
 
 
+def test_an_import_that_brings_less_is_shown_as_it_is_now() -> None:
+    old = Text("a.py", ("import b", "from . import one, two", "", "x = 1", "y = 1"))
+    new = Text("a.py", ("import b", "from . import two", "", "completely(different)", "y = 1"))
+    (hunk,) = place_hunks(old, new, {2, 4}, ())
+    assert [line for line in lines(hunk) if line[0] != " "] == [
+        "-from . import one, two", "+from . import two", "-x = 1",
+    ]  # fmt: skip
+
+
 def test_code_that_came_from_elsewhere_is_as_it_was() -> None:
     old = Text("a.py", ("import b", "x = 1"))
     new = Text("a.py", ("import b", "def pay():", "    import c", "    return log.debug", "x = 1"))

@@ -353,7 +353,7 @@ def test_callers_are_hunks_in_which_an_import_that_stays_is_no_change(
     assert callers.count("`till.py`") == 1
 
 
-def tests_of(names: str) -> str:
+def several_cases(names: str) -> str:
     body = "\n".join(
         f"    def test_{name}(self):\n" + f"        self.assertTrue({name})\n" * 9 for name in names
     )
@@ -364,9 +364,9 @@ def test_tests_that_run_once_more_are_one_place_at_the_import_that_brings_them(
     history: History, run: Run
 ) -> None:
     more = "\n\nclass TestMore(TestAll):\n    def test_7(self):\n        self.assertTrue(7)\n"
-    before = {"tests/__init__.py": "", "tests/test_all.py": tests_of("123456") + more}
+    before = {"tests/__init__.py": "", "tests/test_all.py": several_cases("123456") + more}
     moved = {"tests/test_more.py": f"from tests.test_all import TestAll\n{more}"}
-    after = {**before, "tests/test_all.py": tests_of("123456"), **moved}
+    after = {**before, "tests/test_all.py": several_cases("123456"), **moved}
     code, out, _ = run(change(history, before, after))
     read = out.partition("\nTo read\n")[2].partition("\nThe plan")[0]
     assert code == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from verify.certificate.both import Both
 from verify.certificate.conserve import Pairing, symbols
@@ -219,7 +219,8 @@ class Judge(Both):
                         self.frozen |= {w[1:3] for w, _ in ours.whats if w[0] == "def"}
                     return None
                 return "it relies on an `import` of a dotted name that changed"
-        if self._logs(old, one) and self._logs(new, other) and one.attrs == other.attrs:
+        loggers = one.attrs == other.attrs and self._logs(old, one) and self._logs(new, other)
+        if loggers and not self._is_heard(old, new):
             text = "it is logged under the name of its new module"
             self.found.observe(new.path, other.line, "logger", text)
             return None
@@ -254,6 +255,20 @@ class Judge(Both):
                 ]
         return False
 
+    def _is_heard(self, old: Module, new: Module) -> bool:
+        """Whether somebody asks for a logger above one of the two, and not above the other."""
+        ours, theirs = (module.stem.split("/")[:-1] for module in (old, new))
+        while ours[:1] == theirs[:1] and ours:
+            ours, theirs = ours[1:], theirs[1:]
+        above = "|".join(map(re.escape, {*ours, *theirs}))
+        if not above.isascii():
+            return True
+        said = (
+            rf"getLogger\(\s*[\"'](?:[\w.]*\.)?(?:{above})[\"']"
+            rf"|[\"'][\w.]+\.(?:{above})[\"']\s*:"
+        )
+        return bool(above) and self._says(said, ())
+
     def _is_named(self, module: Module, name: str) -> bool:
         """Whether another file has a module's logger for more than to log, or by a text.
 
@@ -267,8 +282,12 @@ class Judge(Both):
             rf"|\b{re.escape(last)}\s+import\s*(?:\([^)]*|[^\n]*)\b{name}\b"
             rf"|[\"'](?:[\w.]*\.)?{re.escape(last)}(?:\.{name})?[\"']"
         )
+        return self._says(said, (module.path,))
+
+    def _says(self, said: str, but: Container[str]) -> bool:
+        """Whether a file of either tree has a match of a pattern of ASCII, `but` for some."""
         changed = (*self.old.values(), *self.new.values())
-        if any(o.path != module.path and re.search(said, o.source.text) for o in changed):
+        if any(o.path not in but and re.search(said, o.source.text) for o in changed):
             return True
         return any(True for _ in self.search(re.compile(said.encode())))
 

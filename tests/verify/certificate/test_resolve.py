@@ -317,6 +317,26 @@ def test_a_logger_that_somebody_configures_or_names_is_another_one(module: str, 
     assert found.verdict == RESIDUAL, explain(found)
 
 
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("", CERTIFIED),
+        ('logging.getLogger("top").setLevel(10)\n', CERTIFIED),
+        ('logging.getLogger("top.one").setLevel(10)\n', RESIDUAL),
+        ('LEVELS = {"top.two": {"level": 10}}\n', RESIDUAL),
+    ],
+)
+def test_a_logger_that_is_heard_above_one_of_the_two_is_another_one(
+    text: str, verdict: str
+) -> None:
+    inits = {f"{folder}/__init__.py": "" for folder in ("top", "top/one", "top/two")}
+    rest = {**inits, "settings.py": f"import logging\n\n{text}"}
+    before = {"top/one/m.py": f"{LOG}{G}{H}", "top/two/n.py": f"{LOG}{G}", **rest}
+    after = {"top/one/m.py": f"{LOG}{G}", "top/two/n.py": f"{LOG}{G}{H}", **rest}
+    found = judge(before, after)
+    assert found.verdict == verdict, explain(found)
+
+
 def test_what_is_spelled_alike_and_is_another_is_not_said_to_be_itself() -> None:
     code = "from own import make\n\nX = make(__name__)\n"
     found = judge(*moved(f"{code}\n\n{F}", code, F, own="def make(name):\n    return [name]\n"))

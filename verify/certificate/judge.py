@@ -226,7 +226,8 @@ class Judge(Both):
             return None
         name = ".".join((other.name, *other.attrs))
         if str(ours) == str(theirs):
-            return f"{name} is another one in its new module"
+            what = "" if str(theirs) == name else f": {theirs}"
+            return f"{name} is another one in its new module{what}"
         return f"{name} is now {theirs}; it was {ours}"
 
     def _logs(self, module: Module, ref: Ref) -> bool:

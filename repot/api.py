@@ -29,8 +29,9 @@ from repot import launcher
 
 __all__ = [
     "Ancestry", "Applied", "Certificate", "Conclusion", "Error", "Fault", "Finding", "Flow",
-    "Moved", "Note", "Observable", "PathChange", "Place", "Refused", "Replay", "Residual", "Review",
-    "Spot", "ToRead", "Unknown", "Verdict", "apply", "certify", "review",
+    "Judged", "Moved", "NotJudged", "Note", "Observable", "PathChange", "Place", "Refused",
+    "Replay", "Residual", "Review", "Spot", "ToRead", "Unknown", "Verdict", "apply", "certify",
+    "review",
 ]  # fmt: skip
 
 StrPath = str | os.PathLike[str]
@@ -146,6 +147,32 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
+class NotJudged:
+    """A file of which nobody knows what git would store, and why."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Which two trees were judged, and how what was typed was read.
+
+    `base` and `target` are full commit ids. Where it was the working tree or the index, `place`
+    says which, `tree` is the id of the tree that git would make of it, and `target` is absent.
+    `read_as` says in words what was not named literally: a merge base, a parent, the working tree.
+    """
+
+    typed: str | None
+    read_as: str | None
+    base: str
+    target: str | None
+    place: Literal["working tree", "index"] | None
+    tree: str | None
+    not_judged: tuple[NotJudged, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Moved:
     """A statement that stands elsewhere; `symbol` is what it defines, or what sort it is.
 
@@ -231,8 +258,9 @@ class Certificate:
 
     `verdict` is `HOLDS` for CERTIFIED, `DIFFERS` for RESIDUAL (then `residuals` are to be read)
     and `UNJUDGED` for UNKNOWN (then `unknowns` say why). `findings` are all that was found, the
-    worst kind first: each assumption of the verdict is one that is `assumed`. `report` is the
-    whole report as `repot certify --json` gives it, or its part of a review's.
+    worst kind first: each assumption of the verdict is one that is `assumed`. `judged` names the
+    two trees. `report` is the whole report as `repot certify --json` gives it, or its part of a
+    review's.
     """
 
     verdict: Verdict
@@ -245,6 +273,7 @@ class Certificate:
     added_lines: int
     removed_lines: int
     findings: tuple[Finding, ...]
+    judged: Judged
     report: Mapping[str, Any] = field(repr=False, compare=False)
 
 
@@ -294,10 +323,11 @@ class ToRead:
 class Review:
     """All that can be told of a change, and what is left to read of it.
 
-    `base` and `target` are full commit ids. `plan` is the text of the plan that was found, absent
-    where one was given or none was found; `notes` say what was ambiguous in finding it. `replay`
-    is absent without a plan, `ancestry` where history is missing. `report` is the whole report as
-    `repot review --json` gives it.
+    `base` is a full commit id, and so is `target`, or it says that it is the working tree or the
+    index; `judged` has all that is known of both. `plan` is the text of the plan that was found,
+    absent where one was given or none was found; `notes` say what was ambiguous in finding it.
+    `replay` is absent without a plan, `ancestry` where history is missing. `report` is the whole
+    report as `repot review --json` gives it.
     """
 
     verdict: Verdict
@@ -312,6 +342,7 @@ class Review:
     flows: tuple[Flow, ...]
     to_read: tuple[ToRead, ...]
     summary: tuple[str, ...]
+    judged: Judged
     report: Mapping[str, Any] = field(repr=False, compare=False)
 
 
@@ -356,25 +387,37 @@ def apply(
     )
 
 
-def certify(commits: str, *, repo: StrPath = ".") -> Certificate:
-    """Judge whether `BASE..TARGET` is a move and nothing else; no plan is needed.
+def certify(
+    commits: str | None = None, *, repo: StrPath = ".", staged: bool = False
+) -> Certificate:
+    """Judge whether a change is a move and nothing else; no plan is needed.
 
-    Raises `Refused` for a range that cannot be read.
+    `commits` is what the command takes: `BASE..TARGET`, `BASE...TARGET` for the change since the
+    two parted, one revision for its parent to it. Without it the working tree is judged against
+    HEAD, or with `staged` the index. Raises `Refused` for what cannot be read, or where nothing
+    has changed, `ValueError` for `commits` and `staged` together.
     """
-    report = _report("certify", [f"--repo={os.fspath(repo)}"], commits)
-    return _certificate(report, Verdict(report["verdict"]))
+    report = _report("certify", *_range(commits, repo, staged=staged))
+    return _certificate(report, Verdict(report["verdict"]), _judged(report["range"]))
 
 
-def review(commits: str, *, repo: StrPath = ".", plan: StrPath | None = None) -> Review:
-    """Review `BASE..TARGET`: find and replay its plan, certify it, measure its ancestry.
+def review(
+    commits: str | None = None,
+    *,
+    repo: StrPath = ".",
+    staged: bool = False,
+    plan: StrPath | None = None,
+) -> Review:
+    """Review a change: find and replay its plan, certify it, measure its ancestry.
 
-    A `plan` in a file is replayed in place of one that is found. Raises `Refused` for a range that
-    cannot be read.
+    `commits` and `staged` are those of `certify`. A `plan` in a file is replayed in place of one
+    that is found. Raises `Refused` and `ValueError` as `certify` does.
     """
-    options = [f"--repo={os.fspath(repo)}"]
+    options, argument = _range(commits, repo, staged=staged)
     if plan is not None:
         options.append(f"--plan={os.fspath(plan)}")
-    report = _report("review", options, commits)
+    report = _report("review", options, argument)
+    judged = _judged(report["range"])
     certificate = report["certificate"]
     replay, ancestry = report["replay"], report["ancestry"]
     return Review(
@@ -382,7 +425,7 @@ def review(commits: str, *, repo: StrPath = ".", plan: StrPath | None = None) ->
         conclusion=Conclusion(report["conclusion"]),
         base=report["base"],
         target=report["target"],
-        certificate=_certificate(certificate, _CERTIFICATES[certificate["certificate"]]),
+        certificate=_certificate(certificate, _CERTIFICATES[certificate["certificate"]], judged),
         replay=replay and Replay(**_only(Replay, replay)),
         ancestry=ancestry and Ancestry(**_only(Ancestry, ancestry)),
         plan=report["plan"],
@@ -396,8 +439,21 @@ def review(commits: str, *, repo: StrPath = ".", plan: StrPath | None = None) ->
             for item in report["to_read"]
         ),
         summary=tuple(report["summary"]),
+        judged=judged,
         report=report,
     )
+
+
+def _range(commits: str | None, repo: StrPath, *, staged: bool) -> tuple[list[str], str | None]:
+    """Give the options and the argument that say what is judged."""
+    if staged and commits is not None:
+        raise ValueError("`staged` judges the index against HEAD: name no commits")
+    return [f"--repo={os.fspath(repo)}", *(["--staged"] if staged else [])], commits
+
+
+def _judged(data: Mapping[str, Any]) -> Judged:
+    left_out = (NotJudged(**_only(NotJudged, item)) for item in data["not_judged"])
+    return Judged(**{**_only(Judged, data), "not_judged": tuple(left_out)})
 
 
 _CERTIFICATES = {
@@ -407,7 +463,7 @@ _CERTIFICATES = {
 }
 
 
-def _certificate(data: Mapping[str, Any], verdict: Verdict) -> Certificate:
+def _certificate(data: Mapping[str, Any], verdict: Verdict, judged: Judged) -> Certificate:
     return Certificate(
         verdict=verdict,
         moved=_moved(data["moved"]),
@@ -425,6 +481,7 @@ def _certificate(data: Mapping[str, Any], verdict: Verdict) -> Certificate:
         added_lines=data["added_lines"],
         removed_lines=data["removed_lines"],
         findings=tuple(map(_finding, data["findings"])),
+        judged=judged,
         report=data,
     )
 
@@ -451,9 +508,10 @@ def _only(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: data[name] for name in kind.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
-def _report(command: str, options: Sequence[str], argument: str) -> dict[str, Any]:
+def _report(command: str, options: Sequence[str], argument: str | None) -> dict[str, Any]:
     """Run a command of the engine and give its report; raise what is none."""
-    arguments = [command, "--json=-", "--traceback", *options, "--", argument]
+    named = [] if argument is None else ["--", argument]
+    arguments = [command, "--json=-", "--traceback", *options, *named]
     done = subprocess.run(
         launcher.command(launcher.COMMAND, arguments),
         env=launcher.environment(),

@@ -117,6 +117,9 @@ class TestCertify:
                          "to": {"path": "a.py", "line": 1}}],
             "unknowns": [{"path": "a.py", "line": 3, "why": "newer", "needs": [3, 14]},
                          {"path": "b.py", "line": 4, "why": "eval", "needs": None}],
+            "range": {"typed": "a..b", "read_as": None, "base": "1", "target": None,
+                      "place": "index", "tree": "2",
+                      "not_judged": [{"path": "c.bin", "why": "filter=lfs"}]},
         }  # fmt: skip
         monkeypatch.setattr(launcher, "command", answering(json.dumps(report), 2))
         found = api.certify("a..b")
@@ -127,11 +130,35 @@ class TestCertify:
         spot = api.Spot("a.py", 2, "target", (2,))
         assert found.findings == (api.Finding("assumed", "shop.load", "as before", None, (spot,)),)
         assert found.derived == (api.Moved("import", None, Place("a.py", 1)),)
+        left_out = (api.NotJudged("c.bin", "filter=lfs"),)
+        assert found.judged == api.Judged("a..b", None, "1", None, "index", "2", left_out)
 
     def test_a_range_that_is_none_is_refused(self, history: History) -> None:
         for commits in ("nowhere..move", "--help", "", "-x..HEAD"):
             with pytest.raises(Refused):
                 api.certify(commits, repo=history.folder)
+
+    def test_everything_that_people_type_for_a_change(self, tmp_path: Path) -> None:
+        history = History(tmp_path / "repo")
+        before, after = history.commit(BEFORE), history.commit(AFTER, "Move")
+        one = api.certify(after, repo=history.folder)
+        assert one.verdict is Verdict.HOLDS
+        assert one.judged.read_as == f"`{after}` against its parent, {before[:12]}"
+        parted = api.certify(f"{before}...{after}", repo=history.folder)
+        for found in (one, parted):
+            assert (found.judged.base, found.judged.target) == (before, after)
+        history.git("reset", "--soft", before)
+        moved = api.certify(repo=history.folder)
+        assert moved.verdict is Verdict.HOLDS
+        assert (moved.judged.typed, moved.judged.place) == (None, "working tree")
+        assert moved.judged.tree == history.git("rev-parse", f"{after}^{{tree}}")
+        review = api.review(repo=history.folder, staged=True)
+        assert review.conclusion is Conclusion.CERTIFIED
+        assert (review.target, review.judged.place) == ("index", "index")
+        assert (review.judged.base, review.judged.target) == (before, None)
+        assert review.judged == review.certificate.judged
+        with pytest.raises(ValueError, match="name no commits"):
+            api.review("HEAD", repo=history.folder, staged=True)
 
 
 class TestReview:
@@ -200,7 +227,7 @@ class TestFaults:
 def test_every_value_is_frozen_and_every_name_is_there() -> None:
     kinds = [vars(api)[name] for name in api.__all__]
     values = [kind for kind in kinds if dataclasses.is_dataclass(kind)]
-    assert len(values) == 16
+    assert len(values) == 18
     for kind in map(vars, values):
         assert kind["__dataclass_params__"].frozen
         assert kind["__doc__"]

@@ -17,6 +17,10 @@ from transforms.result.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, B
 _PLAIN = re.compile(rb"[\w /-]+(?:\|[\w /-]+)*")
 # How a search begins that matches no ASCII: most files are nothing else, which is told at once.
 BEYOND_ASCII = rb"(?=[\x80-\xff])"
+# The same as whole words, which may begin with a letter or not: where none of them stands at all,
+# no word does.
+_WORDS = re.compile(rb"\\b(?:\(\?:((?:\w\?)?\w+(?:\|(?:\w\?)?\w+)*)\)|(\w+))\\b")
+_OPTIONAL = re.compile(rb"\w\?")
 
 
 class Tree(ABC):
@@ -60,7 +64,7 @@ class Tree(ABC):
         """List the regular files among `paths` (all by default) whose bytes match, in git's order.
 
         One file is held at a time, so memory does not grow with the tree. Fastest is a literal, or
-        plain alternatives (`first|second`).
+        plain alternatives (`first|second`), also as whole words.
         """
         entries = self.entries()
         candidates = [
@@ -128,10 +132,15 @@ def matcher(needle: re.Pattern[bytes]) -> Callable[[bytes], object]:
     """Give the fastest function that tells whether bytes match somewhere."""
     if needle.pattern.startswith(BEYOND_ASCII):
         return lambda data: not data.isascii() and needle.search(data)
-    if needle.flags or not _PLAIN.fullmatch(needle.pattern):
+    if needle.flags:
         return needle.search
-    words = needle.pattern.split(b"|")
-    return lambda data: any(word in data for word in words)
+    if _PLAIN.fullmatch(needle.pattern):
+        words = needle.pattern.split(b"|")
+        return lambda data: any(word in data for word in words)
+    if whole := _WORDS.fullmatch(needle.pattern):
+        parts = _OPTIONAL.sub(b"", whole[1] or whole[2]).split(b"|")
+        return lambda data: any(word in data for word in parts) and needle.search(data)
+    return needle.search
 
 
 class OverlayTree(Tree):

@@ -81,11 +81,13 @@ class Repository:
     """A repository on disk. Reads only; nothing is fetched and no command it configures is run.
 
     `git_dir` is the `.git` directory, the `.git` file of a linked worktree, or a bare repository;
-    `top` is the working tree's top level, `None` where `git_dir` itself was named.
+    `top` is the working tree's top level, `None` where `git_dir` itself was named. `index` is the
+    file that is its index, where that is not its own.
     """
 
     git_dir: Path
     top: Path | None
+    index: Path | None = None
 
     def run(self, *arguments: str, data: bytes = b"", codes: tuple[int, ...] = (0,)) -> bytes:
         """Give what one git command prints, fed `data`. Raises `GitError` with git's message.
@@ -97,7 +99,7 @@ class Repository:
             input=data,
             capture_output=True,
             cwd=self.directory,
-            env=environment(),
+            env=environment() | ({"GIT_INDEX_FILE": str(self.index)} if self.index else {}),
             check=False,
         )
         if finished.returncode not in codes:

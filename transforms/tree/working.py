@@ -39,12 +39,13 @@ class WorkingTree(Tree):
     In a checkout the root is its top level, whichever of its directories was named, and the files
     are the tracked ones and those neither tracked nor ignored. Ignored means by the repository
     (`.gitignore`, `info/exclude`): a person's own list must not change a move. Elsewhere they are
-    all files outside `.git`. Files are listed once and read when asked for.
+    all files outside `.git`. Files are listed once and read when asked for. `repository` is what
+    was found there already.
     """
 
-    def __init__(self, root: Path | str) -> None:
+    def __init__(self, root: Path | str, repository: git.Repository | None = None) -> None:
         start = git.directory(Path(root))
-        self.repository = git.find(start)
+        self.repository = repository or git.find(start)
         if self.repository is not None and self.repository.top is None:
             raise Refusal(
                 "bare-repository",

@@ -226,7 +226,8 @@ def _judge(
     target = Side([*unchanged, *theirs], theirs, read, parsed, pairing.key, called)
     pairing.whole.roots = base.starts
     found.relocated.update((old, new) for new, old in pairing.whole.paths.items())
-    judge = Judge(base, target, pairing, shapes, found)
+    python = [path for path in unchanged if path.endswith(".py")]
+    judge = Judge(base, target, pairing, shapes, found, lambda n: rest.search(n, python))
     judge.run()
     for module in judge.new.values():
         _futures(judge, module)

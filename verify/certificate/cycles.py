@@ -10,7 +10,8 @@ from verify.certificate.judge import Judge
 def cycles(judge: Judge) -> None:
     """Report each import that closes a circle which the base did not have.
 
-    A new module counts as the one that most of it came from.
+    A new module counts as the one that most of it came from, as long as it is in the circle itself:
+    one that imports nothing back closes none, whoever takes from it what a circle gave before.
     """
     flow: dict[str, Counter[str]] = defaultdict(Counter)
     for old, _, new, _ in judge.pairs:
@@ -26,7 +27,7 @@ def cycles(judge: Judge) -> None:
             if one == other or (one, other) in known or judge.base.path({}, one, other):
                 continue  # it was loaded from here before, perhaps by a longer way
             back = judge.target.path(home, other, one)
-            if back:
+            if back and judge.target.path({}, stem, module.stem):
                 circle = " -> ".join(s.replace("/", ".") for s in (one, *back))
                 why = f"this closes an import cycle: {circle}"
                 judge.residual("target", module.source, line, "cycle", why)

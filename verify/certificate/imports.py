@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,6 +13,8 @@ from verify.certificate.meaning import Look
 from verify.certificate.names import HINT, LocalImport, Ref, words
 from verify.certificate.resolve import Side
 from verify.certificate.source import Import, Module, Unit
+
+_TYPING = frozenset({"typing", "typing_extensions"})
 
 
 class Entry(NamedTuple):
@@ -115,6 +118,7 @@ class Imports:
     def _leaves(self, old: Module, new: Module | None, entry: Entry) -> bool:
         """Tell whether an import may go: something used it, or its name is still the same."""
         used = any(entry.serves(ref) for _, ref in self.both.uses(old, entry.name))
+        used = used or _in_type_comment(old, entry.name)
         if used or entry.name in (old.listed() or ()):
             return True
         if new is None or entry.loaded is not None or entry.name not in new.names:
@@ -132,6 +136,7 @@ class Imports:
         uses = [(unit, ref) for unit, ref in self.both.uses(new, name) if entry.serves(ref)]
         if not uses:
             wanted = name in (new.listed() or ()) or self._handed_on(new, name)
+            wanted = wanted or _in_type_comment(new, name)
             return None if wanted else "is new, and nothing here uses it"
         ran = entry.typing or any(ref.when != HINT for _, ref in uses)
         for unit, _ in uses:
@@ -175,6 +180,18 @@ class Imports:
                 self._import("target", new, item, "is new, and nothing here uses it")
             elif other[entry].guards or min(lines, default=0) <= item.line:
                 self._import("target", new, item, "may come too late for its uses")
+
+
+def _in_type_comment(module: Module, name: str) -> bool:
+    """Tell whether a name of `typing` is there for a comment that says a type: `# type: List[int]`.
+
+    Of other modules an import is one that runs, whatever a comment says.
+    """
+    sites = module.names.get(name, [])
+    if not sites or any(not s.imported or s.imported.module not in _TYPING for s in sites):
+        return False
+    said = re.compile(rf"#\s*type:(?!\s*ignore\b)[^\n]*\b{re.escape(name)}\b")
+    return any(said.search(unit.text) for unit in module.source.units)
 
 
 def _local(side: Side, module: Module, item: LocalImport, deep: bool) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Container, Iterable
 
 from verify.certificate.both import Both
 from verify.certificate.conserve import Pairing, symbols
@@ -41,6 +42,12 @@ _FRAMES = re.compile(
     r"traceback\.(extract|format|print)_stack"
 )
 _NAMESPACES = {"globals", "vars", "dir", "locals"}
+_LOGS = frozenset(
+    {
+        "debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log",
+        "isEnabledFor",
+    }
+)  # fmt: skip
 _SHARED = re.compile(r"logging\.getLogger|typing(_extensions)?\.(TypeVar|ParamSpec|TypeVarTuple)")
 _QUOTED = re.compile("[a-zA-Z]{0,2}[\"']")
 _WHY = {"changed": "was changed", "removed": "is gone", "added": "is new"}
@@ -50,10 +57,16 @@ class Judge(Both):
     """Compares the changed modules of two trees, statement by statement."""
 
     def __init__(
-        self, base: Side, target: Side, pairing: Pairing, shapes: Shapes, found: Findings
+        self,
+        base: Side,
+        target: Side,
+        pairing: Pairing,
+        shapes: Shapes,
+        found: Findings,
+        search: Callable[[re.Pattern[bytes]], Iterable[str]],
     ) -> None:
         super().__init__(base, target, pairing, found)
-        self.shapes = shapes
+        self.shapes, self.search = shapes, search
         self.pairs = [
             (self.old[ours[0]], ours[1], self.new[theirs[0]], theirs[1])
             for theirs, ours in sorted(pairing.pairs.items())
@@ -206,7 +219,78 @@ class Judge(Both):
                         self.frozen |= {w[1:3] for w, _ in ours.whats if w[0] == "def"}
                     return None
                 return "it relies on an `import` of a dotted name that changed"
-        return f"{'.'.join((other.name, *other.attrs))} is now {theirs}; it was {ours}"
+        loggers = one.attrs == other.attrs and self._logs(old, one) and self._logs(new, other)
+        if loggers and not self._is_heard(old, new):
+            text = "it is logged under the name of its new module"
+            self.found.observe(new.path, other.line, "logger", text)
+            return None
+        name = ".".join((other.name, *other.attrs))
+        if str(ours) == str(theirs):
+            what = "" if str(theirs) == name else f": {theirs}"
+            return f"{name} is another one in its new module{what}"
+        return f"{name} is now {theirs}; it was {ours}"
+
+    def _logs(self, module: Module, ref: Ref) -> bool:
+        """Tell whether a name is the module's own logger, which here does nothing but log.
+
+        A logger that is named after its module is one value, wherever that is. What was done to it
+        is part of it: a level, a handler, or whoever else is handed it or asks for it by name.
+        """
+        sites = module.names.get(ref.name, [])
+        if ref.local or len(sites) != 1 or sites[0].imported or sites[0].guards:
+            return False
+        unit = module.source.units[sites[0].unit]
+        if name_of(unit) != ref.name or not self._is_logger(module, unit):
+            return False
+        uses = (other for _, other in self.uses(module, ref.name))
+        logs = all(o.action == "load" and o.attrs[:1] and o.attrs[0] in _LOGS for o in uses)
+        return logs and not self._is_named(module, ref.name)
+
+    def _is_logger(self, module: Module, unit: Unit) -> bool:
+        side = self.target if self.new.get(module.path) is module else self.base
+        for maker, call, _ in self.facts(module, unit).calls:
+            if call is getattr(unit.node, "value", None) and logger_name(maker, call) is not None:
+                whats = side.resolve(module, maker).whats if maker else ()
+                return [(w[0], ".".join([str(w[1]), *rest])) for w, rest in whats] == [
+                    ("ext", "logging.getLogger")
+                ]
+        return False
+
+    def _is_heard(self, old: Module, new: Module) -> bool:
+        """Whether somebody asks for a logger above one of the two, and not above the other."""
+        ours, theirs = (module.stem.split("/")[:-1] for module in (old, new))
+        while ours[:1] == theirs[:1] and ours:
+            ours, theirs = ours[1:], theirs[1:]
+        above = "|".join(map(re.escape, {*ours, *theirs}))
+        if not above.isascii():
+            return True
+        said = (
+            rf"getLogger\(\s*[\"'](?:[\w.]*\.)?(?:{above})[\"']"
+            rf"|[\"'][\w.]+\.(?:{above})[\"']\s*:"
+        )
+        return bool(above) and self._says(said, ())
+
+    def _is_named(self, module: Module, name: str) -> bool:
+        """Whether another file has a module's logger for more than to log, or by a text.
+
+        Both trees are looked through: what configured the old one counts as well.
+        """
+        last = module.stem.removesuffix("/__init__").rpartition("/")[2]
+        if not f"{last}{name}".isascii():
+            return True
+        said = (
+            rf"\b{re.escape(last)}\.{name}\b(?!\.(?:{'|'.join(sorted(_LOGS))})\()"
+            rf"|\b{re.escape(last)}\s+import\s*(?:\([^)]*|[^\n]*)\b{name}\b"
+            rf"|[\"'](?:[\w.]*\.)?{re.escape(last)}(?:\.{name})?[\"']"
+        )
+        return self._says(said, (module.path,))
+
+    def _says(self, said: str, but: Container[str]) -> bool:
+        """Whether a file of either tree has a match of a pattern of ASCII, `but` for some."""
+        changed = (*self.old.values(), *self.new.values())
+        if any(o.path not in but and re.search(said, o.source.text) for o in changed):
+            return True
+        return any(True for _ in self.search(re.compile(said.encode())))
 
     # --- edited statements ---
 

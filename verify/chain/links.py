@@ -39,6 +39,7 @@ from verify.kernel.verdict import (
 from verify.proofs.gate import weighed
 from verify.proofs.prove import prove
 from verify.proofs.replay import Hunk
+from verify.report.report import counted
 
 Say = Callable[[int, int], None]  # told how many of how many commits are judged
 
@@ -268,9 +269,9 @@ def judge_commit(repo: Path, commit: Commit, *, declare: bool = False) -> Judgem
     if certificate.verdict == CERTIFIED and certificate.moved:
         if certificate.other_files:
             others = len(certificate.other_files)
-            reason = f"what is Python is a pure move; {others} other files changed"
+            reason = f"what is Python is a pure move; {counted(others, 'other file')} changed"
         else:
-            verdict, reason = PURE, f"a pure move of {len(certificate.moved)} statements"
+            verdict, reason = PURE, f"a pure move of {counted(len(certificate.moved), 'statement')}"
     if found.plan:
         verdict = MISDECLARED
         reason = f"it says that it is no move, and a plan gives it: {found.lines} lines moved"

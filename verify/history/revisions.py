@@ -17,7 +17,7 @@ from transforms.tree.git import Repository
 from verify.history.commits import read_commits
 from verify.history.ranges import common_ancestor, is_ancestor, open_range, require_range
 from verify.history.scratch import Scratch
-from verify.history.snapshot import of_index, of_working_tree
+from verify.history.snapshot import of_index, of_working_tree, with_its_index
 
 WORKING_TREE, INDEX = "working tree", "index"
 _SHORT = 12
@@ -91,6 +91,7 @@ def opened(
             next_step="Name the commits to judge, such as `main..HEAD`.",
             place=Place(str(repo)),
         )
+    judged = with_its_index(judged)
     with Scratch(judged) as scratch, _as_of(judged, scratch.repository):
         yield _uncommitted(judged, scratch, head, say, staged=staged)
 
@@ -132,7 +133,8 @@ def _uncommitted(
             next_step="Name the commits to judge, such as `main..HEAD`.",
             place=Place(head.commit[:_SHORT]),
         )
-    said = f"the {place} against HEAD"
+    named = " that GIT_INDEX_FILE names" if staged and judged.index else ""
+    said = f"the {place}{named} against HEAD"
     return Change(base, target, "", said, place, found.tree, found.unjudged, judged)
 
 

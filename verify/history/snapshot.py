@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transforms.errors import Place, Refusal
@@ -56,6 +56,26 @@ class _Details:
     changed: int
     size: int
     flags: int
+
+
+def with_its_index(judged: Repository) -> Repository:
+    """Give a checkout with the index that the user's git would take: see `GIT_INDEX_FILE` there.
+
+    Git sets it for the hooks of a commit that has an index of its own. Raises `Refusal` where it
+    names no file: git would begin an empty index, in which everything is gone.
+    """
+    named = os.environ.get("GIT_INDEX_FILE")
+    if not named:
+        return judged
+    index = judged.directory / named  # as git has it: from the top, wherever one stands
+    if not index.is_file():
+        raise Refusal(
+            "no-such-file",
+            "GIT_INDEX_FILE names it as git's index, and no such file is there.",
+            next_step="Unset GIT_INDEX_FILE to have the repository's own index.",
+            place=Place(named),
+        )
+    return replace(judged, index=index)
 
 
 def of_index(judged: Repository, scratch: Scratch) -> Snapshot:
@@ -253,7 +273,7 @@ class _Reading:
         seen = self._listing.seen[path]
         if known is None or self._listing.modes[path] != self._staged[path].mode:
             return False
-        index = (self._judged.absolute_git_dir() / "index").stat()
+        index = (self._judged.index or self._judged.absolute_git_dir() / "index").stat()
         same = (known.size, known.changed) == (seen[1] & 0xFFFFFFFF, seen[2])
         return same and known.changed < index.st_mtime_ns
 
@@ -272,7 +292,7 @@ class _Reading:
 
 
 def _opened(judged: Repository) -> WorkingTree:
-    return WorkingTree(judged.directory)
+    return WorkingTree(judged.directory, judged)
 
 
 def _without_conflicts(tree: WorkingTree) -> Mapping[str, Staged]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -101,7 +102,16 @@ def check(both: Both, runs: Runs) -> None:
     for made, tests in theirs.items():
         if len(tests) > len(ours.get(made, [])):
             why = "pytest now collects this test here as well"
-            both.found.say(BREAKS, tests[-1].title, why, tests[-1].place)
+            for test in _added(ours.get(made, []), tests):
+                both.found.say(BREAKS, test.title, why, test.place)
+
+
+def _added(before: list[Test], now: list[Test]) -> list[Test]:
+    """Give the tests that are there once more, under their name and where they were not."""
+    known = {(test.title, test.place.path) for test in before}
+    had, has = (Counter(test.title for test in tests) for tests in (before, now))
+    new = [test for test in now if (test.title, test.place.path) not in known]
+    return [test for test in new if has[test.title] > had[test.title]] or now[-1:]
 
 
 def _started(both: Both, commands: Commands, one: Test, two: Test) -> None:
@@ -296,9 +306,24 @@ class _Tests:
             seen[name] = fixture.made if fixture else None
             placed += [name] if fixture and fixture.placed else []
             todo += fixture.needs if fixture else ()
-        place = Place(path, made.node.lineno, self.tree.side)
+        place = Place(path, self._line(path, made, title), self.tree.side)
         found = tuple(sorted(seen.items(), key=repr))
         return Test(title, place, around, found, tuple(sorted({*placed})))
+
+    def _line(self, path: str, made: Function, title: str) -> int:
+        """Say where a test stands in the file that it is collected in.
+
+        One that a class inherits, or that is imported, stands where the file has that.
+        """
+        if made.scope.module.path == path:
+            return made.node.lineno
+        first = title.partition(".")[0]
+        for node in walk(self.tree.source(path).tree):
+            if isinstance(node, ast.ImportFrom) and first in [alias.name for alias in node.names]:
+                return node.lineno
+            if isinstance(node, ast.ClassDef) and node.name == first:
+                return node.lineno
+        return 1
 
     def _placed(self, path: str) -> list[str]:
         """List the hooks and fixtures around all tests of a file that look where they lie."""

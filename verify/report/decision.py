@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+NO_CLAIM = "no claim"  # the colour of commits none of which says that it is a move
+
 
 class Level(Enum):
     """How much of a reader's time a result asks for, as a traffic light has it."""

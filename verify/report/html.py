@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 from transforms.errors import Place
 from verify.report import page
-from verify.report.decision import Level
+from verify.report.decision import NO_CLAIM, Level
 from verify.report.exhibits import Sides
 from verify.report.page.code import Line, Painter, block
 from verify.report.page.elements import Child, element, one_line, written
@@ -265,6 +265,8 @@ def _about(report: Report) -> Iterator[Element]:
 
 
 def _mark_words(report: Report) -> str:
+    if report.verdict is Verdict.HOLDS and report.data.get("colour") == NO_CLAIM:
+        return "No commit claims a move"
     if report.decision is None and report.level is not Level.AMBER:
         return _WORDS[report.verdict]
     if report.verdict is Verdict.UNJUDGED:

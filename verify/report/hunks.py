@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from difflib import SequenceMatcher
 from functools import cache, partial
 
 from transforms.errors import Refusal
@@ -18,6 +19,8 @@ from transforms.result.diff import CONTEXT, Edit, edits, groups
 from transforms.syntax.parsing import parse
 from verify.report.exhibits import Hunk, HunkRow, Text
 
+_IMPORT = re.compile(r"(?:from|import)\s")
+_ALIKE = 0.6  # of two lines of which one is the other, edited
 _LINE_END = re.compile(r"\r\n|\r|\n")  # where Python ends a line
 _Heading = Callable[[Text, int], str]
 
@@ -87,11 +90,16 @@ def place_hunks(
     """Give the hunks of some lines that went and came, and of those `at` which to look.
 
     The two sides may be two files: what was edited as it moved. Numbers that a side does not have
-    are left out.
+    are left out. A line to look at that is another one than before is shown with the one it was.
     """
     went = {number for number in gone if 0 < number <= len(old.lines)}
     came = {number for number in come if 0 < number <= len(new.lines)}
     spots = {number for number in at if 0 < number <= len(new.lines)} - came
+    for number, was in list(_otherwise(old, new, spots)):
+        came.add(number)
+        went |= was
+    spots -= came
+    came |= set(_instead(old, new, went))
     heading = partial(_heading, cache(_definitions))
     rows = list(_aligned(old, new, went, came)) if went else [_new(n) for n in _count(new)]
     rows = [
@@ -101,6 +109,42 @@ def place_hunks(
         for row in rows
     ]  # fmt: skip
     return tuple(_place_hunk(old, new, part, heading) for part in _around(rows))
+
+
+def _otherwise(old: Text, new: Text, spots: set[int]) -> Iterator[tuple[int, set[int]]]:
+    """Tell which of some lines of the target did not stand there before, and what did.
+
+    Code that came from elsewhere is new in its file, too, and yet the same: only a line in place of
+    one much like it, and an import of the module's, are told.
+    """
+    if not spots or not old.lines or old is new:
+        return
+    for edit in edits(old.lines, new.lines):
+        for number in sorted(spots & set(range(edit.new_start + 1, edit.new_end + 1))):
+            line = new.lines[number - 1]
+            was = number - edit.new_start + edit.old_start
+            paired = edit.old_end - edit.old_start == edit.new_end - edit.new_start
+            if paired and _are_alike(old.lines[was - 1], line):
+                yield number, {was}
+            elif _IMPORT.match(line):
+                yield number, set()
+
+
+def _instead(old: Text, new: Text, went: Collection[int]) -> Iterator[int]:
+    """Give the lines that stand in place of some that went from a file: each much like the other.
+
+    Of an import that brings less the reader sees what it is now.
+    """
+    for edit in edits(old.lines, new.lines) if went and old.path == new.path else ():
+        if edit.old_end - edit.old_start == edit.new_end - edit.new_start:
+            for number in range(edit.old_start + 1, edit.old_end + 1):
+                now = number - edit.old_start + edit.new_start
+                if number in went and _are_alike(old.lines[number - 1], new.lines[now - 1]):
+                    yield now
+
+
+def _are_alike(one: str, other: str) -> bool:
+    return SequenceMatcher(None, one, other).ratio() >= _ALIKE
 
 
 def _count(text: Text) -> range:

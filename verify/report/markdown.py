@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from verify.report.decision import Level
+from verify.report.decision import NO_CLAIM, Level
 from verify.report.escape import visible
 from verify.report.exhibits import Hunk
 from verify.report.report import (
@@ -51,7 +51,7 @@ _HEADS = {
 # Of what holds, by the colour that a chain has.
 _HELD = {
     "amber": "! it holds, and leaves something to read",
-    "no claim": "no commit claims a move",
+    NO_CLAIM: "no commit claims a move",
 }
 
 _SIGNS = {Level.GREEN: "✓ ", Level.AMBER: "", Level.RED: "✗ "}

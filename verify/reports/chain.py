@@ -29,6 +29,7 @@ from verify.chain.looking import ADDED, OTHER_FILE, REMOVED, Spot
 from verify.history.ranges import open_range
 from verify.history.trailers import NONE, TRAILER
 from verify.kernel.verdict import BREAKS, CERTIFIED
+from verify.report.decision import NO_CLAIM, Level
 from verify.report.escape import visible
 from verify.report.marks import Mark, sided
 from verify.report.report import (
@@ -62,7 +63,7 @@ class Colour(Enum):
     GREEN = "green"
     AMBER = "amber"
     RED = "red"
-    NONE = "no claim"
+    NONE = NO_CLAIM
 
 
 def judge_range(
@@ -107,6 +108,7 @@ def chained(base: str, head: str, links: tuple[Link, ...], *, strict: bool) -> R
             "strict": strict,
             "colour": result.colour.value,
         },
+        light=result.light,
         timings=tuple((link.commit[:_SHORT], link.seconds) for link in links),
     )
 
@@ -156,6 +158,13 @@ class Result:
             return Colour.NONE
         amber = any(link.breaks or (self.reading and link.leaves_to_read) for link in claims)
         return Colour.AMBER if amber else Colour.GREEN
+
+    @property
+    def light(self) -> Level | None:
+        """Give how much of a reader's time it asks for, where the verdict does not tell."""
+        unread = any(link.judgement.verdict == UNREAD for link in self.links)
+        reads = self.colour is Colour.AMBER or (self.colour is Colour.NONE and unread)
+        return Level.AMBER if reads else None
 
     @property
     def words(self) -> str:

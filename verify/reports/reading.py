@@ -38,7 +38,9 @@ LABELS = {
 _ASSIGNED = "assignment to a moved global"
 _DEAD = frozenset({ELSEWHERE, SHARED, _ASSIGNED})
 _MOST_HUNKS = 20  # of one cause
+_MOST_UNCHANGED = 3  # of these, where no line changed
 _MOST_REASONS = 2  # beside the first, in one sentence
+_MOST_NAMED = 3  # of those whom one reason is about
 _LITERAL = "literal in the plan, since no rule derives it"
 
 
@@ -61,6 +63,12 @@ class _Shown:
     places: int = 0
     breaking: int = 0
 
+    def has(self, finding: Finding) -> bool:
+        """Whether all lines of a finding that came or went are shown by now: it adds no place."""
+        lines = {line for hunk in finding.hunks for line in hunk.marked}
+        marks = {row.mark for hunk in finding.hunks for row in hunk.rows}
+        return bool(lines) and ">" not in marks and lines <= self.marked
+
     def add(self, finding: Finding, spots: int = 0) -> Finding:
         """Show and count a finding; `spots` are the places of it that are no hunks."""
         hunks = shown_once(finding.hunks, self.hunks)
@@ -73,11 +81,20 @@ class _Shown:
         rows = finding.rows
         if finding.hunks and not hunks:
             rows = (*rows, Row.of("", ("its lines are shown above",)))
-        kept = hunks[:_MOST_HUNKS]
+        kept = tuple(_few(hunks))
         if len(hunks) > len(kept):
             more = counted(len(hunks) - len(kept), "more place")
             rows = (*rows, Row.of("", (f"... {more}",)))
         return replace(finding, hunks=kept, rows=rows)
+
+
+def _few(hunks: Sequence[Hunk]) -> Iterator[Hunk]:
+    """Leave out hunks past so many of one cause; a few do of those in which no line changed."""
+    unchanged = 0
+    for hunk in hunks[:_MOST_HUNKS]:
+        unchanged += not hunk.marked
+        if hunk.marked or unchanged <= _MOST_UNCHANGED:
+            yield hunk
 
 
 def to_read(done: Review, base: GitTree, target: GitTree, texts: Texts) -> Reading:
@@ -85,11 +102,12 @@ def to_read(done: Review, base: GitTree, target: GitTree, texts: Texts) -> Readi
     shown = _Shown()
     findings = [shown.add(finding) for finding in _claim(done)]
     for kind in LABELS:
-        causes = _by_cause(done.certificate.of(kind))
-        findings += [shown.add(_cause(kind, cause, texts)) for cause in causes]
+        causes = (_cause(kind, c, texts) for c in _by_cause(done.certificate.of(kind)))
+        findings += [shown.add(c) for c in causes if kind != TEXT or not shown.has(c)]
     findings += [shown.add(finding) for finding in _other_files(done.other_files, base, target)]
     findings += [_counted_hunk(shown, hunk) for hunk in _hunks(done)]
-    findings += [shown.add(finding) for finding in _authored(done, base, target, texts)]
+    authored = _authored(done, base, target, texts)
+    findings += [shown.add(finding) for finding in authored if not shown.has(finding)]
     findings += [shown.add(finding) for finding in _left(done, base)]
     return Reading(tuple(findings), shown.places, len(shown.marked), shown.breaking)
 
@@ -132,22 +150,27 @@ def _by_cause(found: Sequence[Found]) -> list[list[Found]]:
 
 def _cause(kind: str, found: Sequence[Found], texts: Texts) -> Finding:
     first = found[0]
-    reasons = list(dict.fromkeys(finding.why for finding in found))
-    said = first.sentence if len(found) == 1 or len(reasons) > 1 else first.why
-    message = f"{LABELS[kind]}: {said}"
+    paths = {place.path for finding in found for place in finding.places}
+    reasons: dict[str, list[str]] = {}
+    for finding in found:
+        names = [name for name in finding.subjects if name and name not in paths]
+        reasons.setdefault(finding.why, []).extend(names)
+    # What keeps the whole module from being imported is what the others follow from.
+    ordered = sorted(
+        reasons.items(), key=lambda item: not item[0].startswith("importing it raises")
+    )
+    said = [_said(why, names) for why, names in ordered]
+    subjects = sorted({name for names in reasons.values() for name in names})
+    rows: list[Row] = []
+    if len(said) == 1 and len(found) > 1:
+        said = [first.why]
+        rows += [Row.of("about", subjects)] if subjects else []
+    message = f"{LABELS[kind]}: {said[0]}"
     if first.needs:
         message += f" (needs Python {first.needs[0]}.{first.needs[1]})"
-    rows: list[Row] = []
-    subjects = sorted({name for finding in found for name in finding.subjects if name})
-    paths = {place.path for finding in found for place in finding.places}
-    if len(reasons) > 1:
-        others = dict.fromkeys(finding.sentence for finding in found[1:])
-        more = [text for text in others if text != said]
-        message += "".join(f"; {text}" for text in more[:_MOST_REASONS])
-        if more[_MOST_REASONS:]:
-            rows.append(Row.of("and there", more[_MOST_REASONS:]))
-    elif len(found) > 1 and set(subjects) - paths:
-        rows.append(Row.of("about", subjects))
+    message += "".join(f"; {text}" for text in said[1 : 1 + _MOST_REASONS])
+    if said[1 + _MOST_REASONS :]:
+        rows.append(Row.of("and there", said[1 + _MOST_REASONS :]))
     hunks = list(_hunks_of(found, texts))
     shown = {(hunk.path, row.number) for hunk in hunks for row in hunk.rows}
     rows += spots_row([p for f in found for p in f.places if (p.path, p.line) not in shown])
@@ -157,6 +180,16 @@ def _cause(kind: str, found: Sequence[Found], texts: Texts) -> Finding:
     if spot.side == BASE:
         message += " (before the change)"
     return Finding(kind, place, message, tuple(rows), hunks=tuple(hunks))
+
+
+def _said(why: str, names: Sequence[str]) -> str:
+    """Say a reason once, of all whom it is about."""
+    unique = list(dict.fromkeys(names))
+    if not unique:
+        return why
+    shown = ", ".join(unique[:_MOST_NAMED])
+    more = f" and {len(unique) - _MOST_NAMED:,} more" if len(unique) > _MOST_NAMED else ""
+    return f"{shown}{more}: {why}"
 
 
 def _hunks_of(found: Sequence[Found], texts: Texts) -> Iterator[Hunk]:

@@ -30,6 +30,7 @@ def in_series(head: str, links: tuple[Link, ...], *, strict: bool = False) -> Re
             "steps": [link_data(link, strict=strict) for link in links],
             "colour": result.colour.value,
         },
+        light=result.light,
         timings=tuple((link.plan or link.commit[:12], link.seconds) for link in links),
     )
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from transforms.result.changes import (
     ChangeSet,
 )
 from transforms.tree import GitTree, OverlayTree, Tree, WorkingTree, open_tree
+from transforms.tree.base import matcher
 
 FILES: dict[str, Blob | bytes] = {
     "a.py": b"import old\n",
@@ -368,3 +370,28 @@ def test_a_search_of_a_large_commit_takes_little_memory(tmp_path: Path) -> None:
     files, python, found, peak_mib = map(int, done.stdout.split())
     assert (files, python, found) == (6628, 4238, 23)
     assert peak_mib < 400
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        rb"one",
+        rb"one|two",
+        rb"\bone\b",
+        rb"\b(?:one|two)\b",
+        rb"\b(?:one|t.o)\b",
+        rb"\bone|two\b",
+        rb"\b(?:t?on|two)\b",
+        rb"\b(?:on|x?one)\b",
+        b"\xc3|\xc3\xa9",
+        b"\xc3\xaa|one",
+        rb"\xc3[\xa0-\xaf]|\xc2",
+        b"\xc3?one|\xc2",
+    ],
+)
+def test_the_fast_way_to_match_gives_what_the_pattern_gives(pattern: bytes) -> None:
+    matches, needle = matcher(re.compile(pattern)), re.compile(pattern)
+    around = (b"", b" ", b"_", b"x", b"t", b"\n", b"\xc3\xa9")
+    for before, word, after in product(around, (b"one", b"two", b"on", b"One"), around):
+        data = b"one_" + before + word + after
+        assert bool(matches(data)) is bool(needle.search(data)), data

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.verify.certificate.trees import BOTH, F, Tree, X, explain, judge, moved
-from verify.certificate import CERTIFIED, RESIDUAL
+from verify.certificate import CERTIFIED, RESIDUAL, Certificate
 
 TYPES = "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\n"
 LAZY = "from __future__ import annotations\n\n\n"
@@ -273,3 +273,108 @@ def test_a_logger_may_be_named_after_its_module_and_that_is_listed() -> None:
     assert [(o.path, o.line, o.kind) for o in found.observables if o.kind == "logger"] == [
         ("n.py", 3, "logger")
     ]
+
+
+LOG = "import logging\n\nlog = logging.getLogger(__name__)\n"
+G = "\n\ndef g():\n    log.info(2)\n"
+H = "\n\ndef h():\n    log.info(1)\n"
+
+
+def from_logger_to_logger(there: str = "", here: str = "", **others: str) -> Certificate:
+    """Move `h` from a module with a logger to another one with its own."""
+    before = {"m.py": f"{LOG}{here}{G}{H}", "n.py": f"{LOG}{there}{G}"}
+    after = {"m.py": f"{LOG}{here}{G}", "n.py": f"{LOG}{there}{G}{H}"}
+    rest = {f"{name}.py": text for name, text in others.items()}
+    return judge({**before, **rest}, {**after, **rest})
+
+
+def test_code_may_log_by_the_logger_of_its_new_module_and_that_is_listed() -> None:
+    found = from_logger_to_logger(other="import m, n\n\nm.log.info(1)\nn.g()\n")
+    assert found.verdict == CERTIFIED, explain(found)
+    assert [(o.path, o.line, o.kind) for o in found.observables if o.kind == "logger"] == [
+        ("n.py", 11, "logger")
+    ]
+
+
+@pytest.mark.parametrize("there", ["log.setLevel(10)\n", "given = [log]\n", "log = open\n"])
+def test_a_logger_that_does_more_than_log_is_another_one(there: str) -> None:
+    for found in (from_logger_to_logger(there), from_logger_to_logger(here=there)):
+        assert found.verdict == RESIDUAL, explain(found)
+
+
+@pytest.mark.parametrize("module", ["m", "n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import {}\n\n{}.log.setLevel(10)\n",
+        "from {} import (\n    g,\n    log,\n)\n\nlog.setLevel(10)\n",
+        'import logging\n\nlogging.getLogger("{}").setLevel(10)\n',
+        'from unittest import mock\n\nmock.patch("{}.log")\n',
+    ],
+)
+def test_a_logger_that_somebody_configures_or_names_is_another_one(module: str, text: str) -> None:
+    found = from_logger_to_logger(other=text.replace("{}", module))
+    assert found.verdict == RESIDUAL, explain(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("", CERTIFIED),
+        ('logging.getLogger("top").setLevel(10)\n', CERTIFIED),
+        ('logging.getLogger("top.one").setLevel(10)\n', RESIDUAL),
+        ('LEVELS = {"top.two": {"level": 10}}\n', RESIDUAL),
+    ],
+)
+def test_a_logger_that_is_heard_above_one_of_the_two_is_another_one(
+    text: str, verdict: str
+) -> None:
+    inits = {f"{folder}/__init__.py": "" for folder in ("top", "top/one", "top/two")}
+    rest = {**inits, "settings.py": f"import logging\n\n{text}"}
+    before = {"top/one/m.py": f"{LOG}{G}{H}", "top/two/n.py": f"{LOG}{G}", **rest}
+    after = {"top/one/m.py": f"{LOG}{G}", "top/two/n.py": f"{LOG}{G}{H}", **rest}
+    found = judge(before, after)
+    assert found.verdict == verdict, explain(found)
+
+
+def test_what_is_spelled_alike_and_is_another_is_not_said_to_be_itself() -> None:
+    code = "from own import make\n\nX = make(__name__)\n"
+    found = judge(*moved(f"{code}\n\n{F}", code, F, own="def make(name):\n    return [name]\n"))
+    reasons = [item.why for item in found.residuals]
+    assert "__name__ is another one in its new module" in reasons, explain(found)
+
+
+TYPED = "def f():\n    found = []  # type: {}\n    return found\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "comment", "verdict"),
+    [
+        ("typing", "List[int]", CERTIFIED),
+        ("typing", "ignore  # a List", RESIDUAL),
+        ("typing", "Dict[str, int]", RESIDUAL),
+        ("own", "List[int]", RESIDUAL),  # to import it runs it
+    ],
+)
+def test_a_name_in_a_comment_that_says_a_type_needs_its_import(
+    source: str, comment: str, verdict: str
+) -> None:
+    code = f"from {source} import List\n\n\n{TYPED.format(comment)}"
+    found = judge(*moved(f"{code}\n\n{X}", code, X, own="List = list\nprint(List)\n"))
+    assert found.verdict == verdict, explain(found)
+
+
+@pytest.mark.parametrize(("back", "verdict"), [("", CERTIFIED), ("import a\n\n\n", RESIDUAL)])
+def test_a_new_module_closes_a_circle_where_it_imports_back(back: str, verdict: str) -> None:
+    """It counts as the one that it came from, unless it imports nothing that leads back."""
+    lazy = "def g():\n    from m import f\n\n    return f()\n"
+    before = {"m.py": f"from a import g\n\n\n{F}\n\nX = g\n", "a.py": lazy}
+    after = {
+        "m.py": "from a import g\n\n\nX = g\n",
+        "n.py": f"{back}{F}",
+        "a.py": "from n import f\n\n\ndef g():\n    return f()\n",
+    }
+    found = judge(before, after)
+    circles = [item.why for item in found.residuals if item.kind == "cycle"]
+    assert bool(circles) is (verdict == RESIDUAL), explain(found)
+    assert found.verdict == verdict, explain(found)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,17 @@ def chain(history: History, *more: str, base: str = "HEAD^") -> tuple[int, dict[
     return cli.run([*arguments, "-j1", *more]), json.loads(report.read_text())
 
 
+def mark_of(history: History, *more: str) -> tuple[str, str]:
+    """Give the colour and the mark of the page."""
+    page = history.folder.parent / "page.html"
+    level = chain(history, "--html", str(page), *more)[1]["level"]
+    (found,) = re.findall(
+        r'class="verdict (\w+)"[^>]*><p class="mark">([^<]*)</p>', page.read_text(encoding="ascii")
+    )
+    assert found[0] == level
+    return level, html.unescape(found[1])
+
+
 def test_a_proved_move_that_breaks_a_reader_is_amber_and_red_under_strict(
     history: History, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +92,9 @@ def test_a_proved_move_that_breaks_a_reader_is_amber_and_red_under_strict(
     page = history.folder.parent / "summary.md"
     chain(history, "--markdown", str(page))
     assert page.read_text().startswith("## repot chain: ! it holds, and leaves something to read\n")
+    assert mark_of(history) == ("amber", "To read")
+    capsys.readouterr()
+    assert mark_of(history, "--strict") == ("red", "✗ It differs")
     capsys.readouterr()
     code, data = chain(history, "--strict", "--github", "-")
     assert (code, data["colour"], data["commits"][0]["colour"]) == (1, "red", "red")
@@ -236,3 +252,11 @@ def test_text_alone_is_no_error_of_a_commit_that_breaks() -> None:
     one = link(PROVED, "p.toml", breaks=1, to_read=spots)
     marks = chained("a", "b", (one,), strict=True).marks
     assert [mark.failing for mark in marks] == [True, False]
+
+
+def test_the_page_of_a_chain_without_a_claim_says_that_nothing_holds(history: History) -> None:
+    history.commit(BEFORE)
+    history.commit(AFTER, "Move Money")
+    assert mark_of(history) == ("green", "No commit claims a move")
+    history.commit({**AFTER, "till.py": "print()\n"}, "Close the till")
+    assert mark_of(history) == ("amber", "No commit claims a move")

@@ -189,6 +189,18 @@ class TestUncommitted:
         assert (code, data["range"]["place"]) == (0, "index")
         assert self.repot(repo, "certify")[0] == 1
 
+    def test_the_index_may_be_one_that_git_made_for_a_hook(
+        self, history: History, repo: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GIT_INDEX_FILE", ".git/next-index-1.lock")
+        history.git("read-tree", "HEAD")
+        history.git("add", "--all")
+        code, data = self.repot(repo, "certify", "--staged")
+        assert (code, data["range"]["tree"]) == (0, history.git("rev-parse", "topic^{tree}"))
+        assert data["range"]["read_as"] == "the index that GIT_INDEX_FILE names against HEAD"
+        monkeypatch.delenv("GIT_INDEX_FILE")
+        assert self.repot(repo, "certify", "--staged")[1]["refusal"]["kind"] == "nothing-to-judge"
+
     def test_staged_beside_commits_is_wrong_usage(
         self, repo: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -19,7 +19,7 @@ from transforms.tree.disk import Root
 from verify.history import snapshot
 from verify.history.lineends import Ends, stored
 from verify.history.scratch import Scratch
-from verify.history.snapshot import Snapshot, of_index, of_working_tree
+from verify.history.snapshot import Snapshot, of_index, of_working_tree, with_its_index
 
 CRLF = b"one\r\ntwo\r\n"
 CONTENTS = {
@@ -70,6 +70,7 @@ def taken(repo: Path, *, staged: bool = False) -> tuple[Snapshot, dict[str, tupl
     """Take a snapshot: what it is, and what its tree holds by path, of submodules the id."""
     judged = git.find(repo)
     assert judged is not None
+    judged = with_its_index(judged)
     with Scratch(judged) as scratch:
         head = GitTree(repo, "HEAD")
         found = of_index(judged, scratch) if staged else of_working_tree(judged, scratch, head)
@@ -195,6 +196,38 @@ def test_the_index_is_what_git_would_commit(repo: Path, case: Callable[[Path], N
     found, files = taken(repo, staged=True)
     assert found.tree == run_git(repo, "write-tree").decode().strip()
     assert "announced.py" not in files
+
+
+@pytest.mark.parametrize("name", [".git/another", "beside"])
+def test_the_index_is_the_one_that_the_environment_names(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """From the top of the checkout, as git has it; the working tree takes modes from it, too."""
+    own = run_git(repo, "write-tree")
+    shutil.copy2(repo / ".git" / "index", repo / name)
+    (repo / ".git/info/exclude").write_text("beside\n")
+    monkeypatch.setenv("GIT_INDEX_FILE", name)
+    lay_out(repo, {"a.py": b"staged there\n", "ignored.py": b"1\n"})
+    run_git(repo, "add", "a.py", "ignored.py")
+    lay_out(repo, {".gitignore": b"ignored.py\n"})
+    found, files = taken(repo, staged=True)
+    assert found.tree == run_git(repo, "write-tree").decode().strip() != own.decode().strip()
+    assert files["a.py"][1] == b"staged there\n"
+    assert "ignored.py" in taken(repo)[1]
+    monkeypatch.setenv("GIT_INDEX_FILE", str(repo / name))
+    assert taken(repo, staged=True)[0] == found
+    monkeypatch.delenv("GIT_INDEX_FILE")
+    assert taken(repo, staged=True)[0].tree == own.decode().strip()
+    assert "ignored.py" not in taken(repo)[1]
+
+
+def test_an_index_that_is_not_there_is_refused_and_not_taken_for_an_empty_one(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_INDEX_FILE", "nowhere")
+    for staged in (False, True):
+        with pytest.raises(Refusal, match="GIT_INDEX_FILE"):
+            taken(repo, staged=staged)
 
 
 def test_nothing_is_written_to_the_judged_repository(repo: Path) -> None:

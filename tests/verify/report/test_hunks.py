@@ -55,6 +55,36 @@ def test_a_line_that_did_not_change_is_pointed_at() -> None:
     assert hunk.marked == frozenset()
 
 
+def test_a_line_to_look_at_that_was_another_is_shown_with_it() -> None:
+    """`>` says that a line is as it was: of what git shows as changed it would be untrue."""
+    old = Text("a.py", ("import b", "", "x = shop.orders.pay(", "    1,", ")", "y = 1"))
+    new = Text("a.py", ("import a", "import b", "", "x = shop.money.pay(", *old.lines[3:]))
+    (hunk,) = place_hunks(old, new, (), (), (1, 4, 7))
+    assert lines(hunk) == [
+        "+import a", " import b", " ", "-x = shop.orders.pay(", "+x = shop.money.pay(", "     1,",
+        " )", ">y = 1",
+    ]  # fmt: skip
+    assert hunk.marked == {("target", "a.py", 1), ("base", "a.py", 3), ("target", "a.py", 4)}
+
+
+def test_an_import_that_brings_less_is_shown_as_it_is_now() -> None:
+    old = Text("a.py", ("import b", "from . import one, two", "", "x = 1", "y = 1"))
+    new = Text("a.py", ("import b", "from . import two", "", "completely(different)", "y = 1"))
+    (hunk,) = place_hunks(old, new, {2, 4}, ())
+    assert [line for line in lines(hunk) if line[0] != " "] == [
+        "-from . import one, two", "+from . import two", "-x = 1",
+    ]  # fmt: skip
+
+
+def test_code_that_came_from_elsewhere_is_as_it_was() -> None:
+    old = Text("a.py", ("import b", "x = 1"))
+    new = Text("a.py", ("import b", "def pay():", "    import c", "    return log.debug", "x = 1"))
+    (hunk,) = place_hunks(old, new, (), (), (2, 4))
+    assert [line[0] for line in lines(hunk)] == [" ", ">", " ", ">", " "]
+    (hunk,) = place_hunks(Text("b.py", ()), new, (), (), (1,))
+    assert lines(hunk)[0] == ">import b"
+
+
 def test_places_near_each_other_are_one_hunk_and_far_ones_are_two() -> None:
     text = Text("a.txt", tuple(map(str, range(40))))
     assert len(place_hunks(text, text, (), (), (5, 12))) == 1

@@ -353,6 +353,62 @@ def test_callers_are_hunks_in_which_an_import_that_stays_is_no_change(
     assert callers.count("`till.py`") == 1
 
 
+def several_cases(names: str) -> str:
+    body = "\n".join(
+        f"    def test_{name}(self):\n" + f"        self.assertTrue({name})\n" * 9 for name in names
+    )
+    return f"import unittest\n\n\nclass TestAll(unittest.TestCase):\n{body}"
+
+
+def test_tests_that_run_once_more_are_one_place_at_the_import_that_brings_them(
+    history: History, run: Run
+) -> None:
+    more = "\n\nclass TestMore(TestAll):\n    def test_7(self):\n        self.assertTrue(7)\n"
+    before = {"tests/__init__.py": "", "tests/test_all.py": several_cases("123456") + more}
+    moved = {"tests/test_more.py": f"from tests.test_all import TestAll\n{more}"}
+    after = {**before, "tests/test_all.py": several_cases("123456"), **moved}
+    code, out, _ = run(change(history, before, after))
+    read = out.partition("\nTo read\n")[2].partition("\nThe plan")[0]
+    assert code == 1
+    assert read == (
+        "  tests/test_more.py:1: Breaks: TestAll.test_1, TestAll.test_2, TestAll.test_3 and 3 more:"
+        " pytest now collects this test here as well\n"
+        "      @@ +1,4 @@\n"
+        "      > from tests.test_all import TestAll\n\n\n"
+        "        class TestMore(TestAll):\n"
+    )
+    assert "\nRead 1 place, where no line changed; " in out
+
+
+def test_a_module_that_cannot_be_imported_is_said_first(history: History, run: Run) -> None:
+    before = {
+        "a.py": "from typing import Tuple\n\n\ndef both() -> Tuple[int, int]:\n    return 1, 2\n",
+        "b.py": "x = 1\n",
+        "main.py": "import a\n\nprint(a.both())\n",
+    }
+    after = {
+        "a.py": "",
+        "b.py": "x = 1\n\n\ndef both() -> Tuple[int, int]:\n    return 1, 2\n",
+        "main.py": "import b\n\nprint(b.both())\n",
+    }
+    _, out, _ = run(change(history, before, after))
+    first = out.partition("\nTo read\n")[2].partition("\n")[0]
+    assert first == "  b.py:4: Breaks: importing it raises NameError: Tuple"
+
+
+def test_lines_that_are_shown_already_are_no_further_place(history: History, run: Run) -> None:
+    """An edit that breaks is an authored line of the plan as well: it is read once."""
+    till = "from shop.orders import Money, pay\n\n\ndef total():\n    return [Money, pay, 1]\n"
+    before = {**BEFORE, "till.py": till}
+    edited = till.replace("shop.orders import Money, pay", "shop.money import Money").replace(
+        "[Money, pay, 1]", "[Money, 1, 2]"
+    )
+    _, out, _ = run(change(history, before, {**AFTER, "till.py": edited}))
+    read = out.partition("\nTo read\n")[2].partition("\nThe plan")[0]
+    assert "shown above" not in read
+    assert read.count("+     return [Money, 1, 2]") == 1
+
+
 def report_without_a_plan(
     history: History, monkeypatch: pytest.MonkeyPatch, before: Files, after: Files
 ) -> Report:

@@ -17,9 +17,7 @@ from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Pl
 from verify.kernel.whole import along
 
 _PATH = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*[.:]\s*(\w+)")
-_FINDS = re.compile(
-    rb"\b(?:meta_path|path_hooks)\s*(?:\.\s*(?:insert)\b|\[[^\]\n]*\]\s*=[^=])"
-)
+_FINDS = re.compile(rb"\b(?:meta_path|path_hooks)\s*(?:\.\s*insert\b|\[[^\]\n]*\]\s*=[^=])")
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 
 

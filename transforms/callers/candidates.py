@@ -65,9 +65,9 @@ class _Spared:
         self._from = re.compile(
             rb"(?m)^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:" + listed + rb")"
         )
-        self._lasts = {name.encode() for name in lasts}
+        self._lasts = {to_bytes(name) for name in lasts}
         asked = {name for source in move.sources for name in _asked(source)}
-        self._asked = {name.encode() for name in asked} | {b"py", b"pyi"}  # of a file's name
+        self._asked = {to_bytes(name) for name in asked} | {b"py", b"pyi"}  # of a file's name
         self._moved = re.compile(any_word(name for source in move.sources for name in source.moved))
         plain = all(name.isascii() for name in {*lasts, *asked})
         self._never = (

@@ -65,6 +65,8 @@ def _said(lack: Lack, room: int) -> _Said | None:
     text = text_of(want.data)
     if want.mode not in (REGULAR, EXECUTABLE) or text is None or len(text) > room:
         return None
+    if have is not None and have.data == want.data:
+        return None  # the whole file anew would give its mode, and hide that nothing else changed
     edited = _edits(name, have, want.mode, text)
     if edited is not None:
         return _Said(edits=edited)

@@ -163,7 +163,7 @@ def locks_left_behind(world: World, base: str, target: str) -> None:
 def environment(world: World, base: str, target: str) -> dict[str, str]:
     trap = world.trap()
     return {
-        "GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/nowhere", "GIT_INDEX_FILE": "/nowhere",
+        "GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/nowhere",
         "GIT_OBJECT_DIRECTORY": "/nowhere", "GIT_ALTERNATE_OBJECT_DIRECTORIES": "/nowhere",
         "GIT_COMMON_DIR": "/nowhere", "GIT_NAMESPACE": "evil", "GIT_EXEC_PATH": str(world.folder),
         "GIT_SSH_COMMAND": trap, "GIT_PROXY_COMMAND": trap, "GIT_SHALLOW_FILE": "/nowhere",

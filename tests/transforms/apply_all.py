@@ -36,7 +36,8 @@ def main(out: Path, jobs: list[str]) -> None:
             with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
                 code = run(command)
             said = stderr.getvalue()
-            if code != 0 or not said.startswith("Verdict: ") or said.count("\n") > 1:
+            plain = said.startswith(("Verdict: ", "Judged in part, ")) and said.count("\n") == 1
+            if code != 0 or not plain:
                 sys.exit(f"{plan}: exit code {code}\n{said}")
             (out / f"{name}.diff").write_bytes(stdout.buffer.getvalue())
 

@@ -17,7 +17,13 @@ from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Pl
 from verify.kernel.whole import along
 
 _PATH = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*[.:]\s*(\w+)")
-_FINDS = re.compile(rb"\b(?:meta_path|path_hooks)\s*(?:\.\s*insert\b|\[[^\]\n]*\]\s*=[^=])")
+# Puts a finder before those that are there, or takes these away. One at the end is asked last, and
+# for a name that nothing had before it is a name that is given otherwise now.
+_FINDS = re.compile(
+    rb"\b(?:meta_path|path_hooks)\s*"
+    rb"(?:\.\s*(?:insert|clear|pop|remove|reverse|sort)\b|\[[^\]\n]*\]\s*=[^=])"
+    rb"|\bdel\s+(?:\w+\.)*(?:meta_path|path_hooks)\s*\[\s*:\s*\]"
+)
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 
 

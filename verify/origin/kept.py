@@ -32,16 +32,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Steps of `count` lines from `line` on that follow each other on both sides."""
+    """`count` lines from `line` on that follow each other on both sides: `step` is the first's."""
 
     line: int
     count: int
-    kind: str
-    commit: str
-    path: str
-    at: int
-    ends: bool
-    previous: tuple[str, ...]
+    step: Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +54,12 @@ class Back:
     def step(self, line: int) -> Step:
         """Give the step of a line."""
         run = self.runs[bisect_right(self.runs, line, key=lambda each: each.line) - 1]
-        at = run.at + line - run.line
-        return Step(run.kind, run.commit, run.path, at, run.ends, tuple(run.previous))
+        return _further(run.step, line - run.line)
+
+
+def _further(step: Step, lines: int) -> Step:
+    """Give the step of a line so many below, which follows on both sides."""
+    return replace(step, line=step.line + lines)
 
 
 def folded(steps: Iterable[tuple[int, Step]]) -> tuple[Run, ...]:
@@ -68,18 +67,22 @@ def folded(steps: Iterable[tuple[int, Step]]) -> tuple[Run, ...]:
     runs: list[Run] = []
     for line, step in steps:
         last = runs[-1] if runs else None
-        new = Run(
-            line, 1, step.kind, step.commit, step.path, step.line, step.ends, step.previous
-        )  # fmt: skip
-        if last is not None and new == replace(
-            last, line=last.line + last.count, count=1, at=last.at + last.count
+        if (
+            last is not None
+            and line == last.line + last.count
+            and step == _further(last.step, last.count)
         ):
             runs[-1] = replace(last, count=last.count + 1)
         else:
-            runs.append(new)
+            runs.append(Run(line, 1, step))
     return tuple(runs)
 
 
 def unfolded(data: Mapping[str, Any]) -> Back:
     """Read what was kept."""
-    return Back(tuple(Run(**run) for run in data["runs"]), data["judged"], data["fault"])
+    runs = (Run(run["line"], run["count"], _step(run["step"])) for run in data["runs"])
+    return Back(tuple(runs), data["judged"], data["fault"])
+
+
+def _step(data: Mapping[str, Any]) -> Step:
+    return Step(**{**data, "previous": tuple(data["previous"])})

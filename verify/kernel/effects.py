@@ -10,6 +10,7 @@ import ast
 import builtins
 import sys
 from collections.abc import Mapping
+from functools import cache
 
 from verify.kernel.words import words
 
@@ -295,11 +296,6 @@ ITERATORS = frozenset(
 # What shows another object as it is when it is read.
 SHOWING = frozenset({"collections.ChainMap", "types.MappingProxyType"})
 NAMES_OF_BUILTINS = frozenset(dir(builtins))
-ERRORS: Mapping[str, type[BaseException]] = {
-    name: value
-    for name, value in vars(builtins).items()
-    if isinstance(value, type) and issubclass(value, BaseException)
-}
 
 # Modules that an import finds wherever Python runs, and that do nothing that anybody sees.
 STANDARD = frozenset(sys.stdlib_module_names) - {"this", "antigravity"}
@@ -314,6 +310,16 @@ CHANGING = words(
 
 # Functions that replace a module's name, by their last name: whoever calls them writes.
 PATCHING = frozenset({"patch", "object", "setattr", "delattr", "multiple", "dict", "spy"})
+
+
+@cache
+def errors() -> Mapping[str, type[BaseException]]:
+    """Give the exceptions of the Python that judges, by their names."""
+    return {
+        name: value
+        for name, value in vars(builtins).items()
+        if isinstance(value, type) and issubclass(value, BaseException)
+    }
 
 
 def targeted(call: ast.Call) -> ast.expr | None:

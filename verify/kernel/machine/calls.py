@@ -960,7 +960,9 @@ class Calls(Objects):
     def _listed(self, name: str) -> bool:
         last = name.removeprefix("builtins.")
         return (
-            effects.inert_call(name) or name in _PLAIN or (last in effects.ERRORS and name != last)
+            effects.inert_call(name)
+            or name in _PLAIN
+            or (last in effects.errors() and name != last)
         )
 
     def _product(self, name: str, given: list[Value], named: Named) -> Value:

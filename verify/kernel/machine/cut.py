@@ -53,7 +53,7 @@ _ACTING = (ast.With, ast.AsyncWith, ast.Await, ast.AsyncFor, ast.YieldFrom, ast.
 def _harmless(call: ast.Call, name: str, own: frozenset[str], made: frozenset[str]) -> bool:
     function = call.func
     if isinstance(function, ast.Name):
-        plain = function.id in effects.PLAIN or function.id in effects.ERRORS
+        plain = function.id in effects.PLAIN or function.id in effects.errors()
         return function.id == name or (plain and function.id not in own)
     if isinstance(function, ast.Attribute):
         filled = function.attr in _FILLING and _name(function.value) in made

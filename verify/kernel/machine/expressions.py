@@ -701,5 +701,5 @@ def builtin_error(value: Value) -> str | None:
     """Give the name of one of Python's own exceptions, if a value is one."""
     if isinstance(value, Outside):
         last = value.name.rpartition(".")[2]
-        return last if last in effects.ERRORS else None
+        return last if last in effects.errors() else None
     return None

@@ -486,10 +486,10 @@ class Machine(Expressions):
             return True
         value = self.pick(self.value(handler.type, scope))
         kinds = value.items if isinstance(value, Collection) else [value]
-        raised = effects.ERRORS.get(error.error)
+        raised = effects.errors().get(error.error)
         for kind in map(self.pick, kinds):
             name = builtin_error(kind)
-            if raised and name and issubclass(raised, effects.ERRORS[name]):
+            if raised and name and issubclass(raised, effects.errors()[name]):
                 return True
             if isinstance(kind, Class) and error.value is not None:
                 of = error.value.of if isinstance(error.value, Instance) else error.value
@@ -716,7 +716,7 @@ class Machine(Expressions):
 def _quiet_name(name: str) -> bool:
     """Tell whether nothing happens where a class is made from one from outside."""
     last = name.removeprefix("builtins.")
-    listed = name in effects.BASES or last in effects.ERRORS
+    listed = name in effects.BASES or last in effects.errors()
     return listed or (name != last and last in effects.PLAIN)
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import verify.certificate
-from verify.kernel import nodes
+from verify.kernel.trees import nodes
 
 FOLDER = Path(verify.certificate.__file__).parent
 MODULES = sorted(FOLDER.glob("*.py"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from verify.kernel import effects
 from verify.kernel.machine.scopes import binds, parameters
-from verify.kernel.nodes import children, walk
-from verify.kernel.source import DEFINITIONS, IMPORTS
-from verify.kernel.words import words
+from verify.kernel.trees import effects
+from verify.kernel.trees.nodes import children, walk
+from verify.kernel.trees.source import DEFINITIONS, IMPORTS
+from verify.kernel.trees.words import words
 
 # Methods of texts, numbers and containers that change nothing.
 _PURE = words(

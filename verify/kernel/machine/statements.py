@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from verify.kernel import effects
 from verify.kernel.machine.calls import Returned, literal
 from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.expressions import Expressions, builtin_error, names_what_it_sets
@@ -39,9 +38,10 @@ from verify.kernel.machine.values import (
     compact,
     key,
 )
-from verify.kernel.nodes import walk
-from verify.kernel.source import imports_only, last
-from verify.kernel.tree import Tree
+from verify.kernel.trees import effects
+from verify.kernel.trees.nodes import walk
+from verify.kernel.trees.source import imports_only, last
+from verify.kernel.trees.tree import Tree
 
 MOST_TURNS = 20  # of a `while` whose condition is known
 

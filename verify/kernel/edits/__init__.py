@@ -1,0 +1,1 @@
+"""Statements: conserved one to one, or edited as a move entails."""

@@ -1,0 +1,1 @@
+"""Who gets hold of what moved while a program runs, without importing it by name."""

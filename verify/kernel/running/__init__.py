@@ -1,0 +1,1 @@
+"""Runs of the machine from every entry, on both sides, and their comparison."""

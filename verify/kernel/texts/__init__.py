@@ -1,0 +1,1 @@
+"""Names that stand in texts, and texts that show where something stood."""

@@ -24,6 +24,7 @@ _STEPS: dict[str, tuple[int, int, int, int, int, int, int, int, str]] = {
     "transforms/plans/10-move.toml": (0, 44, 103, 2, 6917, 6914, 6914, 77, RESIDUAL),
     "transforms/plans/11-reports.toml": (0, 27, 101, 2, 4205, 4204, 4204, 80, RESIDUAL),
     "transforms/plans/12-proofs.toml": (0, 39, 130, 7, 4957, 4938, 4938, 54, RESIDUAL),
+    "transforms/plans/13-kernel.toml": (0, 54, 144, 7, 10611, 10611, 10611, 281, RESIDUAL),
 }
 _DRAWN = ("transforms/plans/02-mha.toml", "transforms/plans/12-proofs.toml")
 

@@ -16,7 +16,7 @@ from verify.certificate.names import last_name, words
 from verify.certificate.order import Order
 from verify.certificate.resolve import Side
 from verify.certificate.source import Module, imports_of, is_python, only_imports
-from verify.kernel.nodes import walk
+from verify.kernel.trees.nodes import walk
 
 Files = Mapping[str, tuple[bytes, int]]
 TESTS = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")

@@ -26,7 +26,7 @@ from verify.certificate.source import (
     imports_of,
     only_imports,
 )
-from verify.kernel.nodes import children, walk
+from verify.kernel.trees.nodes import children, walk
 
 NOW, LATER, HINT = "now", "later", "hint"  # run on import, run when called, never evaluated
 # What these wrap stays what it is: nothing is registered, no annotation is evaluated.

@@ -26,7 +26,7 @@ from verify.certificate.source import (
     only_imports,
     stem_of,
 )
-from verify.kernel.nodes import children, walk
+from verify.kernel.trees.nodes import children, walk
 
 # Libraries whose decorators wrap and register nothing.
 _WRAPPERS = re.compile(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from verify.certificate.both import Both
 from verify.certificate.names import last_name, logger_name, words
 from verify.certificate.source import Module, Unit, bound
-from verify.kernel.nodes import children, walk
+from verify.kernel.trees.nodes import children, walk
 
 NAMES = {"__name__", "__package__", "__file__"}
 CLIMBING = re.compile(r"\bparents?\b|\bdirname\b|\bpardir\b|(?<=[\"'/\\])\.\.(?=[\"'/\\])")

@@ -34,7 +34,7 @@ from verify.certificate.source import (
     parse,
     stem_of,
 )
-from verify.kernel.nodes import walk
+from verify.kernel.trees.nodes import walk
 
 Read = Callable[[Iterable[str]], Mapping[str, bytes]]
 # A line that reaches into a module: by `import`, `star`, `read`, `write`, `patch` or `string`;

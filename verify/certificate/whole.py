@@ -15,7 +15,7 @@ from posixpath import basename, dirname
 
 from verify.certificate.pieces import Place, name_of
 from verify.certificate.source import Source, Unit, imports_of, is_text, only_imports, stem_of
-from verify.kernel.nodes import walk
+from verify.kernel.trees.nodes import walk
 
 Sources = Mapping[str, Source]
 _WORD = re.compile(r"\w[\w./:]*\w")

@@ -10,13 +10,16 @@ from dataclasses import replace
 from itertools import islice
 from typing import Protocol
 
-from verify.kernel import conserve, files, judging, lazily, symlinks, versions
-from verify.kernel.both import Both
-from verify.kernel.comments import Comments
-from verify.kernel.needs import Imports
-from verify.kernel.source import OpaqueError, decode, is_python
-from verify.kernel.spelled import Spelled
-from verify.kernel.tree import Parsed
+from verify.kernel import judging
+from verify.kernel.disk import files, symlinks
+from verify.kernel.edits import conserve, lazily
+from verify.kernel.edits.comments import Comments
+from verify.kernel.edits.needs import Imports
+from verify.kernel.edits.spelled import Spelled
+from verify.kernel.pairs.both import Both
+from verify.kernel.trees import versions
+from verify.kernel.trees.source import OpaqueError, decode, is_python
+from verify.kernel.trees.tree import Parsed
 from verify.kernel.verdict import BASE, NOT_READ, OPEN, TARGET, Certificate, Findings, Place
 
 Files = Mapping[str, tuple[bytes, int]]  # path -> bytes and mode, as git has them

@@ -7,21 +7,9 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 
-from verify.kernel import (
-    computed,
-    doctests,
-    effects,
-    examples,
-    exports,
-    given,
-    shown,
-    strings,
-    subclasses,
-    tests,
-    whereabouts,
-)
-from verify.kernel.asked import HOOKS
-from verify.kernel.bodies import (
+from verify.kernel.disk import tests
+from verify.kernel.edits import doctests, exports
+from verify.kernel.edits.bodies import (
     Bodies,
     Probe,
     Reference,
@@ -31,17 +19,12 @@ from verify.kernel.bodies import (
     reaches,
     sets,
 )
-from verify.kernel.both import Both
-from verify.kernel.conserve import symbol
-from verify.kernel.copies import Copies
-from verify.kernel.entries import Arrival, Entry, arrivals, entries, name_of
-from verify.kernel.explain import Edits
-from verify.kernel.getters import Getters
-from verify.kernel.grasps import Alike
-from verify.kernel.heard import Heard
-from verify.kernel.held import Held
-from verify.kernel.links import Links, owner
-from verify.kernel.lookups import Lookups
+from verify.kernel.edits.conserve import symbol
+from verify.kernel.edits.copies import Copies
+from verify.kernel.edits.explain import Edits
+from verify.kernel.edits.grasps import Alike
+from verify.kernel.edits.needs import rows
+from verify.kernel.edits.worlds import Worlds
 from verify.kernel.machine import Machine
 from verify.kernel.machine.statements import Definition
 from verify.kernel.machine.units import Unit
@@ -54,19 +37,29 @@ from verify.kernel.machine.values import (
     Outside,
     key,
 )
-from verify.kernel.near import near
-from verify.kernel.needs import rows
-from verify.kernel.nodes import walk
-from verify.kernel.observed import Observed
-from verify.kernel.runs import DONE, Run, Runs
-from verify.kernel.source import is_main_guard
-from verify.kernel.standing import Standing
-from verify.kernel.traces import Comparison, Gains, covers, does, instead
-from verify.kernel.tree import search_path
+from verify.kernel.pairs.asked import HOOKS
+from verify.kernel.pairs.both import Both
+from verify.kernel.pairs.near import near
+from verify.kernel.reach import computed, subclasses, whereabouts
+from verify.kernel.reach.getters import Getters
+from verify.kernel.reach.heard import Heard
+from verify.kernel.reach.held import Held
+from verify.kernel.reach.lookups import Lookups
+from verify.kernel.reach.standing import Standing
+from verify.kernel.reach.writes import Writes
+from verify.kernel.running import given
+from verify.kernel.running.entries import Arrival, Entry, arrivals, entries, name_of
+from verify.kernel.running.links import Links, owner
+from verify.kernel.running.observed import Observed
+from verify.kernel.running.runs import DONE, Run, Runs
+from verify.kernel.running.traces import Comparison, Gains, covers, does, instead
+from verify.kernel.texts import examples, shown, strings
+from verify.kernel.trees import effects
+from verify.kernel.trees.nodes import walk
+from verify.kernel.trees.source import is_main_guard
+from verify.kernel.trees.tree import search_path
+from verify.kernel.trees.words import raw
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
-from verify.kernel.words import raw
-from verify.kernel.worlds import Worlds
-from verify.kernel.writes import Writes
 
 # Whoever evaluates annotations: by asking for them, or as a framework that does.
 _EVALUATES = re.compile(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from verify.certificate import Rest
-from verify.kernel.words import raw
+from verify.kernel.trees.words import raw
 
 _AT_ONCE = 1_000  # files that are read at once
 _NO_WORD = bytes(c if chr(c).isalnum() or c == ord("_") else ord(" ") for c in range(128))

@@ -17,11 +17,11 @@ from transforms.result.changes import REGULAR
 from verify import kernel
 from verify.certificate import Files, Held, Rest
 from verify.kernel.door import reading
-from verify.kernel.nodes import walk
-from verify.kernel.source import IMPORTS, OpaqueError, stored
-from verify.kernel.tree import BUILT, Parsed, Tree, dotted
+from verify.kernel.trees.nodes import walk
+from verify.kernel.trees.source import IMPORTS, OpaqueError, stored
+from verify.kernel.trees.tree import BUILT, Parsed, Tree, dotted
+from verify.kernel.trees.words import raw, words
 from verify.kernel.verdict import BASE, Certificate
-from verify.kernel.words import raw, words
 from verify.proofs.naming import Naming
 
 ROOM = 3 << 17  # bytes of Python, of the larger side: seconds for the second kernel

@@ -8,7 +8,7 @@ from typing import Any
 
 from transforms.errors import Place
 from transforms.tree import GitTree
-from verify.kernel import versions
+from verify.kernel.trees import versions
 from verify.kernel.verdict import (
     ASSUMED,
     BASE,

@@ -251,7 +251,7 @@ EXCEPTIONS = {
     "transforms/imports/runs.py": "says after which tools an order is modelled",
     "transforms/imports/names.py": "comments that speak to tools; an order's name",
     "verify/bundle/lock.py": "says which dependencies of Repot a bundle leaves out",
-    "verify/kernel/strings.py": "sections of settings that only checkers read, by their tools",
+    "verify/kernel/texts/strings.py": "sections that only checkers read, by their tools",
     "verify/release/linting.py": "runs a linter, which Repot depends on, for its own checks",
     "verify/release/transform.py": "the configuration of a repository that releases are tried on",
 }

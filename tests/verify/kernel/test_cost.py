@@ -8,12 +8,12 @@ import pytest
 
 from tests.verify.kernel.trees import files
 from verify.kernel import certify
-from verify.kernel.bodies import Bodies
-from verify.kernel.both import Both
+from verify.kernel.edits.bodies import Bodies
 from verify.kernel.judging import Judge
 from verify.kernel.machine import Machine
-from verify.kernel.near import near
-from verify.kernel.tree import Parsed, Tree
+from verify.kernel.pairs.both import Both
+from verify.kernel.pairs.near import near
+from verify.kernel.trees.tree import Parsed, Tree
 
 Texts = dict[str, str]
 MOVED = "def moved():\n    return 1\n"

@@ -8,10 +8,10 @@ import typing
 
 import pytest
 
-from verify.kernel.effects import BASES
 from verify.kernel.machine import Machine
 from verify.kernel.machine.values import key
-from verify.kernel.tree import Parsed, Tree
+from verify.kernel.trees.effects import BASES
+from verify.kernel.trees.tree import Parsed, Tree
 
 
 def run(**files: str) -> Machine:

@@ -8,9 +8,10 @@ import pytest
 
 from tests.documents import ROOT, rows, sections
 from tests.verify.kernel.trees import Tree, explain, judge
-from verify.kernel import CERTIFIED, bodies
-from verify.kernel.effects import QUESTIONS
+from verify.kernel import CERTIFIED
+from verify.kernel.edits import bodies
 from verify.kernel.machine import calls, loads, state, statements, values
+from verify.kernel.trees.effects import QUESTIONS
 
 PAGE = sections((ROOT / "docs" / "certificate.md").read_text(encoding="utf-8"))
 X = "X = 1\n"

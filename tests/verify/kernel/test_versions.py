@@ -6,7 +6,7 @@ import pytest
 
 from tests.verify.kernel.trees import judge
 from verify.kernel import CERTIFIED, UNKNOWN
-from verify.kernel.versions import defers, here, oldest, required
+from verify.kernel.trees.versions import defers, here, oldest, required
 
 BASE = {"a.py": "def f(x: Late):\n    return x\n\n\nclass Late:\n    pass\n\n\nX = 1\n"}
 TARGET = {

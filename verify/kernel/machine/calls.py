@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import partial
 from types import FunctionType
 
-from verify.kernel import effects
 from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.frames import asks
 from verify.kernel.machine.imports import ANNOTATIONS, Sites
@@ -40,9 +39,10 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.nodes import walk
-from verify.kernel.source import dotted
-from verify.kernel.tree import Tree
+from verify.kernel.trees import effects
+from verify.kernel.trees.nodes import walk
+from verify.kernel.trees.source import dotted
+from verify.kernel.trees.tree import Tree
 
 MOST_CALLS = 12  # one within the other
 MOST_READ = 2  # the same, where a body is read: what it calls is read for itself
@@ -960,7 +960,9 @@ class Calls(Objects):
     def _listed(self, name: str) -> bool:
         last = name.removeprefix("builtins.")
         return (
-            effects.inert_call(name) or name in _PLAIN or (last in effects.ERRORS and name != last)
+            effects.inert_call(name)
+            or name in _PLAIN
+            or (last in effects.errors() and name != last)
         )
 
     def _product(self, name: str, given: list[Value], named: Named) -> Value:

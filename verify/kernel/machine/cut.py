@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from verify.kernel import effects
 from verify.kernel.machine.scopes import binds, parameters
-from verify.kernel.nodes import children, walk
-from verify.kernel.source import DEFINITIONS, IMPORTS
-from verify.kernel.words import words
+from verify.kernel.trees import effects
+from verify.kernel.trees.nodes import children, walk
+from verify.kernel.trees.source import DEFINITIONS, IMPORTS
+from verify.kernel.trees.words import words
 
 # Methods of texts, numbers and containers that change nothing.
 _PURE = words(
@@ -53,7 +53,7 @@ _ACTING = (ast.With, ast.AsyncWith, ast.Await, ast.AsyncFor, ast.YieldFrom, ast.
 def _harmless(call: ast.Call, name: str, own: frozenset[str], made: frozenset[str]) -> bool:
     function = call.func
     if isinstance(function, ast.Name):
-        plain = function.id in effects.PLAIN or function.id in effects.ERRORS
+        plain = function.id in effects.PLAIN or function.id in effects.errors()
         return function.id == name or (plain and function.id not in own)
     if isinstance(function, ast.Attribute):
         filled = function.attr in _FILLING and _name(function.value) in made

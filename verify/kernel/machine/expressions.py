@@ -7,8 +7,6 @@ import operator
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from verify.kernel import effects
-from verify.kernel.effects import PATCHING, STANDARD
 from verify.kernel.machine.calls import MOST_ITEMS, literal, pattern
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Patches
@@ -34,7 +32,9 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.nodes import children, walk
+from verify.kernel.trees import effects
+from verify.kernel.trees.effects import PATCHING, STANDARD
+from verify.kernel.trees.nodes import children, walk
 
 MOST_TURNS_READ = 2  # of a loop, where a body is read
 MOST_TEXT = 1 << 16  # characters of a constant that is computed
@@ -701,5 +701,5 @@ def builtin_error(value: Value) -> str | None:
     """Give the name of one of Python's own exceptions, if a value is one."""
     if isinstance(value, Outside):
         last = value.name.rpartition(".")[2]
-        return last if last in effects.ERRORS else None
+        return last if last in effects.errors() else None
     return None

@@ -18,9 +18,9 @@ from verify.kernel.machine.values import (
     Unknown,
     Value,
 )
-from verify.kernel.nodes import walk
-from verify.kernel.tree import Tree
-from verify.kernel.words import words
+from verify.kernel.trees.nodes import walk
+from verify.kernel.trees.tree import Tree
+from verify.kernel.trees.words import words
 
 _SOURCES = words(
     """inspect.getsource inspect.getsourcefile inspect.getsourcelines inspect.getfile

@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import partial
 
-from verify.kernel.effects import AT_HAND, BLANK, NAMES_OF_BUILTINS, STANDARD
 from verify.kernel.machine.loads import Loads
 from verify.kernel.machine.state import Raised, TooMuchError
 from verify.kernel.machine.units import BLANKED
@@ -28,9 +27,10 @@ from verify.kernel.machine.values import (
     key,
     leaves,
 )
-from verify.kernel.nodes import walk
-from verify.kernel.source import OpaqueError, is_main_guard
-from verify.kernel.tree import Found, Tree
+from verify.kernel.trees.effects import AT_HAND, BLANK, NAMES_OF_BUILTINS, STANDARD
+from verify.kernel.trees.nodes import walk
+from verify.kernel.trees.source import OpaqueError, is_main_guard
+from verify.kernel.trees.tree import Found, Tree
 
 Sites = Callable[[str, int], Hashable]
 ANNOTATIONS = "reads the annotations of a module"

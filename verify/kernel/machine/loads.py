@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-from verify.kernel.effects import STANDARD
 from verify.kernel.machine.state import MOST_STEPS, Path, Raised, State, TooMuchError
 from verify.kernel.machine.units import (
     BLANKED,
@@ -38,7 +37,8 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.tree import Found, Tree
+from verify.kernel.trees.effects import STANDARD
+from verify.kernel.trees.tree import Found, Tree
 
 _UNWRITTEN: Key = key(NONE)
 MOST_UNITS = 16  # that one module is of: the states that it can be loaded in

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
 
-from verify.kernel import effects
 from verify.kernel.machine.frames import ASKED, Frames
 from verify.kernel.machine.imports import ANNOTATIONS, home
 from verify.kernel.machine.state import Raised
@@ -29,9 +28,10 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.nodes import walk
-from verify.kernel.source import last
-from verify.kernel.words import words
+from verify.kernel.trees import effects
+from verify.kernel.trees.nodes import walk
+from verify.kernel.trees.source import last
+from verify.kernel.trees.words import words
 
 MOST_BASES = 30  # of one class, one above the other
 _QUIET = words(

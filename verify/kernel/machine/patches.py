@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Sequence
 
-from verify.kernel.effects import PATCHING
 from verify.kernel.machine.calls import Calls, Named
 from verify.kernel.machine.imports import Sites
 from verify.kernel.machine.state import Raised
@@ -32,9 +31,10 @@ from verify.kernel.machine.values import (
     Value,
     key,
 )
-from verify.kernel.source import OpaqueError, stored
-from verify.kernel.tree import Tree
-from verify.kernel.words import words
+from verify.kernel.trees.effects import PATCHING
+from verify.kernel.trees.source import OpaqueError, stored
+from verify.kernel.trees.tree import Tree
+from verify.kernel.trees.words import words
 
 OWN_WORDS = words("spec create spec_set autospec new_callable values clear")  # of `patch` itself
 _GIVEN = ("target", "attribute")  # of `patch` and its like, where they are not given by place

@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
-from verify.kernel.nodes import children, walk
-from verify.kernel.source import DEFINITIONS, IMPORTS
+from verify.kernel.trees.nodes import children, walk
+from verify.kernel.trees.source import DEFINITIONS, IMPORTS
 
 INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 

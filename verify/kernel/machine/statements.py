@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from verify.kernel import effects
 from verify.kernel.machine.calls import Returned, literal
 from verify.kernel.machine.cut import only_makes_values
 from verify.kernel.machine.expressions import Expressions, builtin_error, names_what_it_sets
@@ -39,9 +38,10 @@ from verify.kernel.machine.values import (
     compact,
     key,
 )
-from verify.kernel.nodes import walk
-from verify.kernel.source import imports_only, last
-from verify.kernel.tree import Tree
+from verify.kernel.trees import effects
+from verify.kernel.trees.nodes import walk
+from verify.kernel.trees.source import imports_only, last
+from verify.kernel.trees.tree import Tree
 
 MOST_TURNS = 20  # of a `while` whose condition is known
 
@@ -486,10 +486,10 @@ class Machine(Expressions):
             return True
         value = self.pick(self.value(handler.type, scope))
         kinds = value.items if isinstance(value, Collection) else [value]
-        raised = effects.ERRORS.get(error.error)
+        raised = effects.errors().get(error.error)
         for kind in map(self.pick, kinds):
             name = builtin_error(kind)
-            if raised and name and issubclass(raised, effects.ERRORS[name]):
+            if raised and name and issubclass(raised, effects.errors()[name]):
                 return True
             if isinstance(kind, Class) and error.value is not None:
                 of = error.value.of if isinstance(error.value, Instance) else error.value
@@ -716,7 +716,7 @@ class Machine(Expressions):
 def _quiet_name(name: str) -> bool:
     """Tell whether nothing happens where a class is made from one from outside."""
     last = name.removeprefix("builtins.")
-    listed = name in effects.BASES or last in effects.ERRORS
+    listed = name in effects.BASES or last in effects.errors()
     return listed or (name != last and last in effects.PLAIN)
 
 

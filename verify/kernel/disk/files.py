@@ -1,0 +1,195 @@
+"""Files as such: what is run or read by its path, packages that come and go, what hides what."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+from verify.kernel.disk import packaging, paths
+from verify.kernel.pairs.both import Both
+from verify.kernel.pairs.pairing import At
+from verify.kernel.pairs.whole import along
+from verify.kernel.running.entries import became, is_script
+from verify.kernel.trees.effects import STANDARD
+from verify.kernel.trees.settings import is_settings
+from verify.kernel.trees.source import stored
+from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Place
+
+_PATH = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*[.:]\s*(\w+)")
+# Puts a finder before those that are there, or takes these away. One at the end is asked last, and
+# for a name that nothing had before it is a name that is given otherwise now.
+_FINDS = re.compile(
+    rb"\b(?:meta_path|path_hooks)\s*"
+    rb"(?:\.\s*(?:insert|clear|pop|remove|reverse|sort)\b|\[[^\]\n]*\]\s*=[^=])"
+    rb"|\bdel\s+(?:\w+\.)*(?:meta_path|path_hooks)\s*\[\s*:\s*\]"
+)
+LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
+
+
+def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> None:
+    """Report what changed of files as such. `modes` are those of the files that differ."""
+    moved = both.relocated
+    both.found.relocated.update(moved.items())
+    went = dict(along(both.base, both.target, moved))
+    for path, (old, new) in sorted(modes.items()):
+        if path in went and modes[went[path]] == (None, old):
+            why = f"{path} went along with its package"
+            both.found.say(OBSERVED, went[path], why, Place(went[path], 1))
+        elif path not in went.values():
+            _mode(both, path, old, new)
+    gone = sorted(both.base.files.keys() - both.target.files.keys())
+    come = sorted(both.target.files.keys() - both.base.files.keys())
+    for path in gone:
+        _gone(both, path)
+    for path in come:
+        _new(both, path)
+    for path in sorted(both.changed & both.base.files.keys() & both.target.files.keys()):
+        if is_script(both.base, path) and not is_script(both.target, path):
+            both.found.say(BREAKS, path, "it can no longer be run", Place(path, 1))
+    paths.check(both, gone, come)
+    packaging.check(both, come)
+    for path in sorted(both.base.files.keys() & both.target.files.keys()):
+        if is_settings(path) and path not in both.changed:
+            _settings(both, path)
+
+
+def _mode(both: Both, path: str, old: int | None, new: int | None) -> None:
+    regular = (0o100644, 0o100755, None)
+    if old not in regular or new not in regular:
+        both.found.say(TEXT, path, "a link or a submodule changed", Place(path, 1))
+    elif path.endswith(LOADED):
+        both.found.say(BREAKS, path, "a file that Python loads or runs changed", Place(path, 1))
+    elif old and new and old != new:
+        both.found.say(OBSERVED, path, f"its mode {old:o} became {new:o}", Place(path, 1))
+    elif path not in both.changed:
+        state = "is new" if old is None else "is gone" if new is None else "changed"
+        side = BASE if new is None else TARGET
+        both.found.say(OBSERVED, path, f"a file that is no Python {state}", Place(path, 1, side))
+        both.found.other_files.add(path)
+
+
+def _gone(both: Both, path: str) -> None:
+    if not path.endswith(".py"):
+        if path in both.changed:
+            both.found.say(BREAKS, path, "a script is gone", Place(path, 1, BASE))
+        return
+    if is_script(both.base, path):
+        both.found.say(BREAKS, path, "a file that can be run is gone", Place(path, 1, BASE))
+    elif path.rpartition("/")[2] == "setup.py":
+        why = "what builds or installs the project no longer finds its `setup.py`"
+        both.found.say(BREAKS, path, why, Place(path, 1, BASE))
+    folder = path.rpartition("/")[0]
+    if (
+        path.endswith("/__init__.py")
+        and folder in both.target.folders
+        and not became(path, both.target)
+    ):
+        if any(p.startswith(f"{folder}/") and p.endswith(".py") for p in both.target.files):
+            why = "a package loses its `__init__`"
+            both.found.say(BREAKS, both.base.name(path), why, Place(path, 1, BASE))
+
+
+def _new(both: Both, path: str) -> None:
+    if not path.endswith(".py"):
+        return
+    folder, _, name = path.rpartition("/")
+    if path.endswith("/__init__.py") and folder in both.base.folders:
+        if any(p.rpartition("/")[0] == folder and p.endswith(".py") for p in both.base.files):
+            why = "a folder of modules becomes a package, so its modules get other names"
+            both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
+    _instead(both, path)
+    if name == "__init__.py":
+        folder, _, name = folder.rpartition("/")
+    _hides(both, path)
+    _sought(both, path)
+    word = name.removesuffix(".py")
+    root = both.target.root(path) == folder
+    if root and word in {*STANDARD, "sitecustomize", "usercustomize"}:
+        why = f"it hides Python's own module `{word}` from what is run beside it"
+        both.found.say(BREAKS, word, why, Place(path, 1))
+
+
+def _hides(both: Both, path: str) -> None:
+    """Look for a module of the same name elsewhere, in a package that looks there, too."""
+    stem = path.removesuffix("/__init__.py").removesuffix(".py")
+    folder, _, name = stem.rpartition("/")
+    above = both.target.files.get(f"{folder}/__init__.py", b"")
+    if not folder or b"__path__" not in above:
+        return
+    tail = f"/{folder.rpartition('/')[2]}/{name}"
+    for other in sorted(both.base.files):
+        if f"/{other}".endswith((f"{tail}.py", f"{tail}/__init__.py")) and other != path:
+            why = f"its package looks in other folders, too, and this may hide {other}"
+            both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
+
+
+def _instead(both: Both, path: str) -> None:
+    """Look for a module that a new package of its name hides, and for a folder of modules."""
+    if path.endswith("/__init__.py"):
+        other = f"{path.removesuffix('/__init__.py')}.py"
+        hidden = [other] if other in both.base.files and other in both.target.files else []
+    else:
+        folder = f"{path.removesuffix('.py')}/"
+        package = f"{folder}__init__.py" in both.target.files
+        modules = (p for p in both.base.files if p.startswith(folder) and p.endswith(".py"))
+        hidden = [] if package else sorted(p for p in modules if p in both.target.files)
+    for other in hidden[:1]:
+        why = f"it hides {other}, which Python no longer finds by that name"
+        both.found.say(BREAKS, both.target.name(path), why, Place(path, 1))
+
+
+def _sought(both: Both, path: str) -> None:
+    """Look for who is asked for each module before Python looks for its file."""
+    for other in both.target.python():
+        found = _FINDS.search(both.target.files[other])
+        if found:
+            line = both.target.files[other].count(b"\n", 0, found.start()) + 1
+            why = "it is new, and a finder of modules is asked for it first"
+            both.found.say(OPEN, both.target.name(path), why, Place(other, line))
+
+
+def _settings(both: Both, path: str) -> None:
+    """Settings may follow a move: a dotted path whose last name stays."""
+    if both.base.files[path] == both.target.files[path]:
+        return
+    one, two = both.base.text(path).split("\n"), both.target.text(path).split("\n")
+    if len(one) == len(two):  # what names a module that moved whole follows it
+        pairs = zip(one, two, strict=True)
+        kept = [(a, b) for a, b in pairs if a == b or not both.renames.relocated(a, b)]
+        one, two = [a for a, _ in kept], [b for _, b in kept]
+    if len(one) != len(two) or any(_bare(a) != _bare(b) for a, b in zip(one, two, strict=True)):
+        both.found.say(TEXT, path, "settings that tools read changed", Place(path, 1))
+        return
+    for number, (before, after) in enumerate(zip(one, two, strict=True), 1):
+        if before != after and not _follows(both, before, after):
+            why = "it leads to something else than before, or to nothing"
+            both.found.say(BREAKS, after.strip(), why, Place(path, number))
+
+
+def _follows(both: Both, before: str, after: str) -> bool:
+    """Tell whether each path that a line spells otherwise leads to what the old one led to."""
+    ours, theirs = (
+        [(match[1], match[2]) for match in _PATH.finditer(line)] for line in (before, after)
+    )
+    if len(ours) != len(theirs):
+        return False
+    return all(one == two or _led(both, one, two) for one, two in zip(ours, theirs, strict=True))
+
+
+def _led(both: Both, one: tuple[str, str], two: tuple[str, str]) -> bool:
+    old, new = both.base.named.get(one[0], ()), both.target.named.get(two[0], ())
+    if one[1] != two[1]:
+        return False
+    return any(
+        base[0] in old and target[0] in new and one[1] in stored(_node(both, base))
+        for base, target in both.pairing.moved()
+    )
+
+
+def _node(both: Both, at: At) -> ast.stmt:
+    return both.statement(both.base, at).node
+
+
+def _bare(line: str) -> str:
+    return re.sub(r"[\w.]+(?=\s*[.:]\s*\w+)", "", line)

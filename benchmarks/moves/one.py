@@ -36,7 +36,7 @@ def _inferred(base: GitTree, target: GitTree) -> dict[str, object]:
         found = infer(base, target)
     except Refusal as refusal:
         return {"inferred": False, "authored": None, "refused": refusal.kind}
-    return {"inferred": found.holds, "authored": found.plan.authored_lines, "refused": ""}
+    return {"inferred": found.inferred, "authored": found.plan.authored_lines, "refused": ""}
 
 
 def _certified(base: GitTree, target: GitTree) -> dict[str, object]:

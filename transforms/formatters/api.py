@@ -72,6 +72,12 @@ class Formatters:
         self._say = say or (lambda _: None)
 
     @property
+    def installs(self) -> tuple[str, ...]:
+        """All that is installed for the tools, sorted, each as `black 25.1.0`."""
+        tools = {(t.formatter.project.name, t.version) for t in self.tools if t.formatter.project}
+        return tuple(sorted({" ".join(pair) for one in tools for pair in needs(*one).items()}))
+
+    @property
     def unrun(self) -> tuple[Unrun, ...]:
         """Hooks that rewrite code and are not run."""
         return self._hooks.unrun

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from transforms.errors import Place, Refusal, nearest
 from transforms.move.copies import refuse_copy
 from transforms.move.state import Group, Move, SourceState
+from transforms.reading.accepts import Accepts
 from transforms.syntax.kinds import is_string
 
 # Names that mean something to the import system in the module that binds them.
@@ -32,7 +33,7 @@ def claim_statements(move: Move) -> None:
     for source in move.sources:
         _check_torn(source)
         _check_mutations(source)
-        _check_rebinding(source)
+        _check_rebinding(source, move.accepts)
         _check_histories(source)
     by_path: dict[str, list[Group]] = {}
     for group in move.groups:
@@ -53,7 +54,7 @@ def _claim(group: Group, move: Move) -> None:
         for index in _statements_of(source, name):
             source.cut[index] = group
     for name in spec.copy:
-        refuse_copy(name, source)
+        refuse_copy(name, source, move.accepts)
         group.copied += [
             index
             for index in sorted({*source.symbols.defined[name], *_changes(source, name)})
@@ -342,7 +343,7 @@ def _check_mutations(source: SourceState) -> None:
             )
 
 
-def _check_rebinding(source: SourceState) -> None:
+def _check_rebinding(source: SourceState, accepts: Accepts) -> None:
     """A global that a function re-binds lives in one module, with every function that does."""
     symbols = source.symbols
     for name, reference in sorted(symbols.rebound.items()):
@@ -356,13 +357,14 @@ def _check_rebinding(source: SourceState) -> None:
         if owner is writer and readers <= {owner}:
             continue
         where = "moves" if owner else "stays"
-        raise Refusal(
+        refusal = Refusal(
             "rebinding",
             f"`{name}` {where}, but it is re-bound through `global` here and used across the cut; "
             "an import would see the old value.",
             next_step=f"Move `{name}` together with every function that uses it.",
             place=source.place(getattr(reference.node, "lineno", 1)),
         )
+        accepts.refuse(refusal, (source.located.dotted, source.located.path), name)
 
 
 def _check_histories(source: SourceState) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from transforms.errors import Refusal
 from transforms.imports.guards import suppresses
 from transforms.move.state import SourceState
+from transforms.reading.accepts import Accepts
 from transforms.syntax.called import called_name
 from transforms.syntax.kinds import statements_inside
 
@@ -34,8 +35,11 @@ class Copying(Refusal):
         self.helpers = helpers
 
 
-def refuse_copy(name: str, source: SourceState) -> None:
-    """Refuse to copy a helper of which two would not be one."""
+def refuse_copy(name: str, source: SourceState, accepts: Accepts | None = None) -> None:
+    """Refuse to copy a helper of which two would not be one.
+
+    That each module re-binds its own is a judgement, which a plan can accept.
+    """
     symbols = source.symbols
     for index in symbols.defined[name]:
         statement = symbols.statements[index]
@@ -49,12 +53,15 @@ def refuse_copy(name: str, source: SourceState) -> None:
             )
     if name in symbols.rebound:
         reference = symbols.rebound[name]
-        raise Refusal(
-            "copy",
+        refusal = Refusal(
+            "rebinding",
             f"`{name}` is re-bound through `global`; a copy would not follow.",
             next_step=f"Move `{name}` with the functions that re-bind it.",
             place=source.place(getattr(reference.node, "lineno", 1)),
         )
+        if accepts is None:
+            raise refusal
+        accepts.refuse(refusal, (source.located.dotted, source.located.path), name)
 
 
 def is_copyable(node: ast.stmt) -> bool:

@@ -421,7 +421,9 @@ class _Deriver:
     def _refuse_itself(self, site: Site, imported: str) -> None:
         """Moved code must not reach its new home through that module's own name."""
         if imported == self.destination.dotted:
-            raise self._itself(site, "imports the destination as a module")
+            refusal = self._itself(site, "imports the destination as a module")
+            names = (self.destination.dotted, self.destination.path)
+            self.move.accepts.refuse(refusal, names)
 
     def _itself(self, site: Site, what: str) -> Refusal:
         return Refusal(

@@ -16,8 +16,9 @@ from transforms.result.diff import edits
 
 FORMATS = (1, 2)  # those that are read; the first keeps its bytes for ever
 CYCLE = "cycle"
-OF_THE_MOVER = (CYCLE, "clash")  # kinds of [[accept]] that the mover asks for
-OF_THE_VERDICT = ("breaks", "open")  # those that the verdict of `repot apply` asks for
+# Kinds of [[accept]] that the mover asks for, and those that the verdict of `repot apply` asks for.
+OF_THE_MOVER = (CYCLE, "clash", "rebinding", "self-import")
+OF_THE_VERDICT = ("breaks", "open")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Whether a file is what this Repot makes of the plan and the commits that stand in it.
 
-The file is read and parsed, never run. Nothing is taken from its code but three constants; from
+The file is read and parsed, never run. Nothing is taken from its code but four constants; from
 them the file is built anew, and every byte is compared. So no trick of syntax can hide anything:
 whatever is not what this Repot writes is a difference.
 """
@@ -15,7 +15,9 @@ from transforms.errors import Place, Refusal
 from transforms.result.diff import edits
 from transforms.syntax.parsing import parse
 from verify.bundle.build import Subject, build, pieces
+from verify.bundle.engine import in_table
 
+_CONSTANTS = ("PLAN", "BASE", "TARGET", "FORMATTERS")
 _MOST = 32 << 20  # bytes; a bundle has about one million
 
 
@@ -64,10 +66,12 @@ def _subject(data: bytes, path: Path) -> Subject:
     for node in parse(data, str(path)).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            if name in ("PLAN", "BASE", "TARGET") and isinstance(node.value, ast.Constant):
+            if name in _CONSTANTS and isinstance(node.value, ast.Constant):
                 found.setdefault(name, str(node.value.value))
     try:
-        return Subject(found["PLAN"], found["BASE"], found["TARGET"])
+        # What this Repot does not know is a difference then. Too few only stop a replay.
+        installs = sorted(set(in_table(found.get("FORMATTERS", "").split(", "))))
+        return Subject(found["PLAN"], found["BASE"], found["TARGET"], tuple(installs))
     except (KeyError, ValueError):
         raise _no_bundle(path, "It has no plan, or no base and target by their full ids.") from None
 

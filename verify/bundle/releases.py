@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transforms import engine
@@ -116,8 +116,7 @@ def publish(
     folder.mkdir(parents=True, exist_ok=True)
     sums = []
     for name, subject in subjects:
-        _require_pass(name, subject, repositories[name.partition("-")[0]])
-        data = build(subject)
+        data = build(_passing(name, subject, repositories[name.partition("-")[0]]))
         (folder / f"{name}.py").write_bytes(data)
         sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}.py\n")
     (folder / "SHA256SUMS").write_text("".join(sums), encoding="ascii", newline="\n")
@@ -125,16 +124,19 @@ def publish(
     (folder / "ENGINE").write_text(line, encoding="ascii", newline="\n")
 
 
-def _require_pass(name: str, subject: Subject, repo: Path) -> None:
+def _passing(name: str, subject: Subject, repo: Path) -> Subject:
+    """Replay a subject, and give it with the formatters that this took."""
     plan = parse_plan(subject.plan.encode(), name)
     base, target = open_range(repo, subject.base, subject.target)
-    if not replay(plan, base, target, formatters_of(plan.formatters, base)).reproduces:
+    formatters = formatters_of(plan.formatters, base)
+    if not replay(plan, base, target, formatters).reproduces:
         raise Refusal(
             "not-reproduced",
             "The plan does not reproduce its commit, so its bundle is not published.",
             next_step=f"See where: repot verify PLAN --base {base.commit} --target {target.commit}",
             place=Place(name),
         )
+    return replace(subject, installs=formatters.installs)
 
 
 if __name__ == "__main__":

@@ -82,6 +82,7 @@ def checked(path: Path, found: Checked) -> Report:
             "base": subject.base,
             "target": subject.target,
             "plan": subject.plan,
+            "formatters": list(subject.installs),
             "differences": [
                 {"line": one.line, "part": one.part, "repot": list(one.missing),
                  "file": list(one.extra)}
@@ -111,11 +112,14 @@ def _differing(path: Path, differences: tuple[Difference, ...]) -> Section | Non
 def _plan(subject: Subject) -> Section:
     lines = Row.of("", cut(subject.plan.removesuffix("\n").split("\n"), None))
     strange = outside_ascii(subject.plan)
+    installs = ", ".join(subject.installs)
+    formatters = [Finding("formatters", Place("formatters"), installs)] if installs else []
     return Section(
         "What it is about",
         (
             Finding("base", Place("base"), subject.base),
             Finding("target", Place("target"), subject.target),
+            *formatters,
             Finding("plan", Place("plan"), "", (lines, *strange)),
         ),
     )

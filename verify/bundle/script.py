@@ -42,6 +42,9 @@ TARGET = ""
 
 PLAN = ""
 
+# What is installed for the repository's own formatters, where it has any: by hash, as it is used.
+FORMATTERS = ""
+
 # ---- how -----------------------------------------------------------------------------------------
 
 if sys.version_info < (3, 10) or not sys.path:

@@ -92,9 +92,10 @@ def _write(
     plan = parse_plan(text.encode(), str(path))
     telling.step("replaying", 2, 3)
     before, after = literal_commits(repo, base, target)
-    done = replay(plan, before, after, formatters_of(plan.formatters, before))
+    formatters = formatters_of(plan.formatters, before)
+    done = replay(plan, before, after, formatters)
     telling.step("writing", 3, 3)
-    data = build(Subject(text, before.commit, after.commit))
+    data = build(Subject(text, before.commit, after.commit, formatters.installs))
     if done.reproduces:
         write(data, output)
     return written(output, path, plan.title, data, done)

@@ -49,6 +49,12 @@ class Inferred:
         """Whether the plan gives the change exactly, and moves what moved."""
         return self.replay.reproduces and self.share.enough
 
+    @property
+    def inferred(self) -> bool:
+        """Whether all but what no plan can say is found: that is left over, and shown."""
+        apart = {hunk.path for hunk in self.replay.hunks}
+        return apart.issubset(self.left) and self.share.enough
+
 
 def infer(base: GitTree, target: GitTree, title: str = "") -> Inferred:
     """Find the plan. Raises `Refusal` where nothing moved."""

@@ -36,13 +36,18 @@ def mended(plan: Plan, refusal: Refusal, target: GitTree, old: Mapping[str, File
         return replace(plan, formatters="none")
     if refusal.kind in _EMPTIED:
         return _keeping(plan)
+    if refusal.kind == "accept-unneeded":
+        return _accepting_less(plan, refusal)
     if refusal.kind in _UNREADABLE and refusal.place:
         return _leaving(plan, refusal.place.path)
     return (
         _leaving_caller(plan, refusal)
         or _with_init(plan, refusal, target)
         or _without_copies(plan, refusal)
+        or _without_route(plan, refusal)
+        or _without_setting(plan, refusal)
         or _without_exports(plan, refusal)
+        or _one_way(plan, refusal, old)
         or _without_named(plan, refusal, old)
         or _without_table(plan, refusal)
     )
@@ -52,6 +57,12 @@ def _accepting(plan: Plan, refusal: Acceptable) -> Plan | None:
     module = ModuleName(refusal.module, is_path="/" in refusal.module)
     item = Accept(refusal.kind, module, _DONE, 0, refusal.symbol)
     return None if item in plan.accepts else replace(plan, accepts=(*plan.accepts, item))
+
+
+def _accepting_less(plan: Plan, refusal: Refusal) -> Plan | None:
+    named = set(_named(refusal))
+    accepts = tuple(a for a in plan.accepts if not {a.kind, str(a.module)} <= named)
+    return replace(plan, accepts=accepts) if accepts != plan.accepts else None
 
 
 def _keeping(plan: Plan) -> Plan | None:
@@ -98,6 +109,32 @@ def _without_copies(plan: Plan, refusal: Refusal) -> Plan | None:
     return replace(plan, destinations=destinations) if destinations != plan.destinations else None
 
 
+def _without_route(plan: Plan, refusal: Refusal) -> Plan | None:
+    """Let callers import a name from where it is, where they could not from where they do."""
+    gone = set(_named(refusal)) if refusal.cause.startswith("`import_from`") else set[str]()
+    routes = {name: module for name, module in plan.import_from.items() if name not in gone}
+    return replace(plan, import_from=routes) if routes != plan.import_from else None
+
+
+def _without_setting(plan: Plan, refusal: Refusal) -> Plan | None:
+    """Import nothing for type checkers alone that cannot be."""
+    if "`type_checking`" not in f"{refusal.cause} {refusal.next_step}":
+        return None
+    gone = set(_named(refusal))
+
+    def kept(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name for name in names if name not in gone)
+
+    better = replace(
+        plan,
+        sources=tuple(replace(s, type_checking=kept(s.type_checking)) for s in plan.sources),
+        destinations=tuple(
+            replace(d, type_checking=kept(d.type_checking)) for d in plan.destinations
+        ),
+    )
+    return better if better != plan else None
+
+
 def _without_exports(plan: Plan, refusal: Refusal) -> Plan | None:
     """Export nothing that the package binds already."""
     if refusal.kind not in ("clash", "unknown-symbol"):
@@ -126,8 +163,12 @@ def _without_named(plan: Plan, refusal: Refusal, old: Mapping[str, File]) -> Pla
             return _carrying(plan, names, old) or without(plan, names)
     if file is None:
         return None
-    users = {n for n, item in file.defined().items() if n in there and bound & file.mentions(item)}
-    return without(plan, users) if users else None
+    for names in (bound, set(_named(refusal))):
+        users = {n for n, item in file.defined().items() if n in there}
+        users = {name for name in users if names & file.mentions(file.defined()[name])}
+        if users:
+            return without(plan, users)
+    return None
 
 
 def _carrying(plan: Plan, names: set[str], old: Mapping[str, File]) -> Plan | None:
@@ -146,6 +187,21 @@ def _carrying(plan: Plan, names: set[str], old: Mapping[str, File]) -> Plan | No
         for d in plan.destinations
     )
     return replace(plan, destinations=destinations) if destinations != plan.destinations else None
+
+
+def _one_way(plan: Plan, refusal: Refusal, old: Mapping[str, File]) -> Plan | None:
+    """Of what a module gives and what it gets in one change, move the larger part."""
+    if "both a source and a destination" not in refusal.cause:
+        return None
+    module = next(iter(_named(refusal)))
+    lines = {name: d.lines for file in old.values() for name, d in file.defined().items()}
+    sides: list[set[str]] = [set(), set()]
+    for item in plan.destinations:
+        source = str(item.source or plan.sources[0].module)
+        for side, there in zip(sides, (str(item.module), source), strict=True):
+            side.update((*item.symbols, *item.carry) if there == module else ())
+    less = min(sides, key=lambda names: sum(lines.get(name, 0) for name in names))
+    return without(plan, less)
 
 
 def _without_table(plan: Plan, refusal: Refusal) -> Plan | None:

@@ -52,6 +52,9 @@ def inferred(base: str, target: str, found: Inferred, output: str | None) -> Rep
 
 
 def _verdict(found: Inferred) -> str:
+    if found.inferred and found.left:
+        files = counted(len(found.left), "file")
+        return f"The plan reproduces the change, but for {files} that no plan can say"
     if not found.replay.reproduces:
         return f"The plan leaves {counted(len(found.replay.hunks), 'hunk')} unexplained"
     if not found.share.enough:

@@ -342,7 +342,8 @@ SCHEMA = {
     "an accepted finding of a kind that cannot be": (
         DESTINATION + '[[accept]]\nkind = "breakes"\nmodule = "a.c"\nreason = "it is dead"\n',
         8,
-        "expected one of `breaks`, `open`, `cycle`, `clash`, found `breakes`",
+        "expected one of `breaks`, `open`, `cycle`, `clash`, `rebinding`, `self-import`, "
+        "found `breakes`",
         "Did you mean `breaks`?",
     ),
     "an accepted finding without a reason": (

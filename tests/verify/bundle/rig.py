@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.transforms.checkouts import Kept, kept, lay_out_kept
 from tests.verify.histories import AFTER, BEFORE, PLAN, History
 from verify.bundle.build import Subject, build
-from verify.bundle.engine import engine_digest
+from verify.bundle.engine import carried_digest
 from verify.reports.verify import PASS
 
 HOSTILE = "import pathlib, sys\npathlib.Path({mark!r}).touch()\nraise SystemExit(0)\n"
@@ -74,7 +74,7 @@ class World:
     @property
     def own(self) -> Path:
         """The folder where the bundle keeps things."""
-        return self.cache / "repot" / f"bundle-{engine_digest()}"
+        return self.cache / "repot" / f"bundle-{carried_digest(())}"
 
     def warm(self) -> None:
         """Put this very environment where the bundle keeps the one that it makes."""

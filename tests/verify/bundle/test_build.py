@@ -6,15 +6,26 @@ import ast
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from tests.verify.histories import PLAN
+from transforms.formatters import versions
 from verify.bundle import VERSION
 from verify.bundle.build import Subject, build, pieces
-from verify.bundle.engine import ROOT, dependencies, engine_digest, engine_files, lock_text
+from verify.bundle.engine import (
+    ROOT,
+    carried_digest,
+    carried_files,
+    dependencies,
+    engine_files,
+    in_table,
+    lock_text,
+)
 from verify.bundle.lock import NEEDED
 
 if sys.version_info >= (3, 11):
@@ -43,7 +54,7 @@ def constants(tree: ast.Module) -> dict[str, object]:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             (target,) = node.targets if isinstance(node, ast.Assign) else [node.target]
             name = ast.unparse(target)
-            if name in {"BASE", "TARGET", "PLAN", "LOCK", "ENGINE"}:
+            if name in {"BASE", "TARGET", "PLAN", "FORMATTERS", "LOCK", "ENGINE"}:
                 assert name not in found
                 found[name] = ast.literal_eval(node.value)
     return found
@@ -54,8 +65,9 @@ def test_holds_the_plan_the_commits_the_lock_and_the_engine_as_they_are() -> Non
         "BASE": BASE,
         "TARGET": TARGET,
         "PLAN": PLAN,
+        "FORMATTERS": "",
         "LOCK": lock_text(),
-        "ENGINE": dict(engine_files()),
+        "ENGINE": dict(carried_files(())),
     }
     for path, text in engine_files().items():
         assert text.encode() == (ROOT / path).read_bytes(), path
@@ -152,6 +164,45 @@ def test_every_interpreter_here_builds_the_same(
         assert built_by(python, {}, tmp_path) == built(), version
 
 
+class TestTable:
+    """A bundle holds just those versions of formatters that its plan needs."""
+
+    TOOLS: ClassVar = {
+        "none": (),
+        "one that needs nothing": (("isort", "5.12.0"),),
+        "one that needs others": (("black", "26.1.0"),),
+        "an old one, with what only it needs": (("isort", "5.0.0"), ("black", "22.1.0")),
+        "two that need others": (("black", "22.1.0"), ("ruff", "0.11.0")),
+        "two versions of one": (("black", "22.1.0"), ("black", "26.1.0"), ("usort", "1.0.8")),
+    }
+
+    @pytest.mark.parametrize("tools", TOOLS.values(), ids=TOOLS.keys())
+    def test_holds_what_is_installed_and_no_more(
+        self, tools: tuple[tuple[str, str], ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        wanted = {tool: versions.pins(*tool) for tool in tools}
+        pinned = {(pin.project, pin.version) for pins in wanted.values() for pin in pins}
+        installs = tuple(sorted(f"{project} {version}" for project, version in pinned))
+        text = carried_files(installs)["transforms/formatters/versions.toml"]
+        table = tmp_path / "versions.toml"
+        table.write_text(text, encoding="utf-8")
+        wheels = tomllib.loads(text).get("wheels", {})
+        assert {(name, at) for name, rows in wheels.items() for at in rows} == pinned
+        monkeypatch.setattr(versions, "TABLE", table)
+        assert {tool: versions.pins(*tool) for tool in tools} == wanted
+        assert set(in_table(installs)) == set(installs)
+
+    def test_stands_in_the_file_by_what_it_lists(self) -> None:
+        subject = replace(SUBJECT, installs=("isort 5.12.0",))
+        found = constants(ast.parse(build(subject)))
+        assert found["FORMATTERS"] == "isort 5.12.0"
+        assert found["ENGINE"] == dict(carried_files(("isort 5.12.0",)))
+        assert len(build(subject)) - len(built()) < 1000
+
+    def test_is_small(self) -> None:
+        assert len(carried_files(())["transforms/formatters/versions.toml"]) < 200
+
+
 class TestEngine:
     def test_needs_what_the_lock_names(self) -> None:
         modules = {"GitPython": "git", "gitdb": "gitdb"}  # as they are imported
@@ -175,7 +226,7 @@ class TestEngine:
             sys.path[:] = path
         digest = names["digest"]
         assert callable(digest)
-        assert digest() == engine_digest()
+        assert digest() == carried_digest(())
 
 
 def test_the_version_is_the_projects() -> None:

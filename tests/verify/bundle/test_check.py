@@ -147,6 +147,16 @@ TAMPERED: dict[str, tuple[Callable[[bytes], bytes], bytes, str]] = {
         b"BASE =  ",
         "the base",
     ),
+    "a formatter that its table does not hold": (
+        replaced(b'FORMATTERS = ""', b'FORMATTERS = "black 22.1.0"'),
+        b"one release is one line.",
+        "the engine's transforms/formatters/versions.toml",
+    ),
+    "a formatter that nobody knows": (
+        replaced(b'FORMATTERS = ""', b'FORMATTERS = "black 0.0"'),
+        b'FORMATTERS = "black 0.0"',
+        "the formatters",
+    ),
     "a carriage return": (
         replaced(b"import sys\n", b"import sys\r\n"),
         b"import sys\r",
@@ -165,6 +175,13 @@ def test_any_plan_comes_out_as_it_went_in(
 ) -> None:
     path = tmp_path_factory.mktemp("bundle") / "file.py"
     subject = Subject(plan, "0" * 40, "1" * 40)
+    path.write_bytes(build(subject))
+    assert check(path) == Checked(subject, ())
+
+
+def test_one_with_formatters_is_known_by_what_it_lists(tmp_path: Path) -> None:
+    path = tmp_path / "file.py"
+    subject = Subject(PLAN, "0" * 40, "1" * 40, ("isort 5.12.0", "ruff 0.11.0"))
     path.write_bytes(build(subject))
     assert check(path) == Checked(subject, ())
 

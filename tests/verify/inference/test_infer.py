@@ -241,6 +241,8 @@ def test_what_no_plan_may_write_is_left_over_and_refuses_nothing(history: Histor
     after["notes\\today.txt"] = "x\n"
     result = found(history, base, after)
     assert not result.replay.reproduces
+    assert not result.holds
+    assert result.inferred
     assert result.left == (".github/workflows/ci.yml", "notes\\today.txt")
     assert result.share.moved == result.share.lines == 2
 
@@ -279,19 +281,86 @@ def test_what_comes_beside_a_move_refuses_nothing(
 
 
 def test_a_plan_that_writes_out_what_moved_does_not_hold(history: History) -> None:
-    """What moves needs the module that it lands in by its name: the mover cannot move that."""
-    body = "".join(f"    print(b.seen({n}))\n" for n in range(9))
+    """One module gives and gets, which no plan says: the larger part is moved."""
+    went, big = (f"def {name}():\n" + "    print(1)\n" * n for name, n in (("went", 5), ("big", 6)))
     rest = "def stays():\n    return 1\n"
-    seen = "def seen(x):\n    return x\n"
-    before = {"a.py": f"import b\n\n\ndef went():\n{body}\n\n{rest}", "b.py": seen}
-    before["c.py"] = "def also():\n    return 1\n"
-    after = {"a.py": rest, "b.py": f"{seen}\n\ndef went():\n{body.replace('b.seen', 'seen')}"}
-    base = GitTree(history.folder, history.commit({**before, "d.py": rest}))
-    after |= {"c.py": "", "d.py": f"{rest}\n\n{before['c.py']}"}
+    before = {"a.py": f"{went}\n\n{rest}", "b.py": f"{big}\n\n{rest}", "d.py": rest}
+    after = {"a.py": rest, "b.py": f"{rest}\n\n{went}", "d.py": f"{rest}\n\n{big}"}
+    base = GitTree(history.folder, history.commit(before))
     found_plan = found(history, base, after)
     assert found_plan.replay.reproduces
-    assert moves(found_plan.plan) == {("d", ("also",))}
-    assert found_plan.share.moved < found_plan.share.lines
+    assert moves(found_plan.plan) == {("d", ("big",))}
+    assert (found_plan.share.moved, found_plan.share.lines) == (7, 13)
+    assert not found_plan.inferred
+
+
+ACCEPTED: dict[str, tuple[Files, Files, set[str], int]] = {
+    "a name that both sides re-bind": (
+        {
+            "log.py": "_args = None\n\n\ndef init(args):\n    global _args\n    _args = args\n"
+            "    print(handler)\n\n\ndef handler(text):\n    if _args:\n        print(text)\n"
+            "    return text\n"
+        },
+        {
+            "log.py": "import qtlog\n\n_args = None\n\n\ndef init(args):\n    global _args\n"
+            "    _args = args\n    qtlog.init(args)\n",
+            "qtlog.py": "_args = None\n\n\ndef init(args):\n    global _args\n    _args = args\n"
+            "    print(handler)\n\n\ndef handler(text):\n    if _args:\n        print(text)\n"
+            "    return text\n",
+        },
+        {"rebinding"},
+        9,
+    ),
+    "code that used the module that it comes to": (
+        {
+            "a.py": "import b\n\n\ndef went(x):\n    y = b.seen(x)\n    return y\n\n\n"
+            "def stays():\n    return b.seen(1)\n",
+            "b.py": "def seen(x):\n    return x\n",
+        },
+        {
+            "a.py": "import b\n\n\ndef stays():\n    return b.seen(1)\n",
+            "b.py": "def seen(x):\n    return x\n\n\ndef went(x):\n    y = seen(x)\n    return y\n",
+        },
+        {"self-import"},
+        5,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kinds", "most"), ACCEPTED.values(), ids=ACCEPTED.keys()
+)
+def test_what_the_mover_would_ask_about_is_accepted(
+    before: Files, after: Files, kinds: set[str], most: int, history: History
+) -> None:
+    base = GitTree(history.folder, history.commit(before))
+    result = found(history, base, after)
+    assert result.holds
+    assert kinds <= {item.kind for item in result.plan.accepts}
+    assert result.plan.authored_lines <= most
+
+
+def test_callers_import_from_where_a_name_is_if_not_from_where_they_seem_to(
+    history: History,
+) -> None:
+    """The package has another thing of that name, for which one caller asks it."""
+    body = "class Form:\n" + "    x = 1\n" * 9
+    before = {
+        "shop/__init__.py": "from shop.other import Form\n",
+        "shop/other.py": "def Form():\n    return 1\n",
+        "shop/old.py": f"{body}\n\ndef stays():\n    return 1\n",
+        "till.py": "import shop\n\nprint(shop)\n",
+    }
+    after = {
+        **before,
+        "shop/old.py": "def stays():\n    return 1\n",
+        "shop/new.py": body,
+        "till.py": "from shop import Form\n\nprint(Form)\n",
+    }
+    base = GitTree(history.folder, history.commit(before))
+    result = found(history, base, after)
+    assert result.holds
+    assert moves(result.plan) == {("shop.new", ("Form",))}
 
 
 def test_a_formatter_that_cannot_be_had_is_done_without_and_told(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents import ROOT
+from tests.imported import imports
 
 # From the ground up. A room may import rooms before it and itself.
 FLOORS = {
@@ -43,14 +44,10 @@ def modules(package: str) -> dict[str, Path]:
 
 def imported(path: Path, known: dict[str, Path]) -> Iterator[str]:
     """The modules among the known ones that a file imports, wherever it does."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in known)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                if whole in known or node.module in known:
-                    yield whole if whole in known else node.module
+    for _, module, names in imports(path):
+        for whole in [f"{module}.{name}" for name in names] or [module]:
+            if whole in known or module in known:
+                yield whole if whole in known else module
 
 
 def room(package: str, dotted: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.imported import imports
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -69,9 +70,5 @@ def test_pre_commit_runs_the_ruff_that_lint_runs() -> None:
 def test_packages_import_one_way_and_only_the_cache_imports_torch(package: str) -> None:
     barred = {"torch", *PACKAGES} - {package} - PACKAGES[package]
     for path in sorted((ROOT / package).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
-            found = {name.partition(".")[0] for name in names} & barred
-            assert not found, f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        for line, module, _ in imports(path):
+            assert module.partition(".")[0] not in barred, f"{path.relative_to(ROOT)}:{line}"

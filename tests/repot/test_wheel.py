@@ -160,6 +160,8 @@ def test_two_wheels_in_one_environment(
 ) -> None:
     made = environment(tmp_path / "env", python(wanted))
     ours, theirs = [*CONSTRAINTS, str(wheel)], [str(made_up_wheel(tmp_path))]
+    # What both need is there: it is the two wheels that the installer is tried on.
+    tools.uv("install", *CONSTRAINTS, *PROJECT["project"]["dependencies"], into=made)
 
     def install(*what: str) -> None:
         if installer == "uv":

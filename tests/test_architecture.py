@@ -23,6 +23,7 @@ FLOORS = {
         "chain", "origin", "carry", "reports", "bundle", "release", "ci", "commands", "cli",
         "__main__",
     ),
+    "repot": ("_engine", "launcher", "hook", "api", "server", "__main__"),
 }  # fmt: skip
 # Arrows of the package itself: what its own `__init__` holds belongs to everybody.
 PACKAGES = tuple(FLOORS)

@@ -245,8 +245,15 @@ def refusal_data(refusal: Refusal) -> dict[str, Any]:
         "cause": refusal.cause,
         "next_step": refusal.next_step,
         "place": place_data(refusal.place),
-        "excerpt": refusal.place.excerpt if refusal.place else None,
+        "excerpt": _excerpt(refusal.place),
     }
+
+
+def _excerpt(place: Place | None) -> str | None:
+    """Give the lines of a place for programs: of a line of megabytes both ends."""
+    if place is None or place.excerpt is None:
+        return None
+    return "\n".join(shortened(line, _MESSAGE) for line in place.excerpt.split("\n"))
 
 
 def refused(command: str, refusal: Refusal, *, untouched: bool = True) -> Report:

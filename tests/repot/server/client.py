@@ -12,6 +12,8 @@ from typing import Any
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from tests.repot.rig import Installation
+
 ROOT = Path(__file__).resolve().parents[3]
 # The console script as an installation writes it: its own folder comes first on the path.
 SCRIPT = "from repot.launcher import main\nif __name__ == '__main__':\n    main()\n"
@@ -52,17 +54,24 @@ class Agent:
 
 @asynccontextmanager
 async def agent(
-    root: Path, folder: Path, more: Mapping[str, str] | None = None, cwd: Path | None = None
+    root: Path,
+    folder: Path,
+    more: Mapping[str, str] | None = None,
+    installed: Installation | None = None,
 ) -> AsyncIterator[Agent]:
-    """Start the server as a client does, by the console script, and talk to it."""
-    script = folder / "bin" / "repot"
-    script.parent.mkdir(exist_ok=True)
-    script.write_text(SCRIPT)
+    """Start the server in its root as a client does, by the console script, and talk to it."""
+    if installed is None:
+        script = folder / "bin" / "repot"
+        script.parent.mkdir(exist_ok=True)
+        script.write_text(SCRIPT)
+        command, variables = [sys.executable, str(script)], {"PYTHONPATH": str(ROOT)}
+    else:
+        command, variables = [installed.script], {}
     parameters = StdioServerParameters(
-        command=sys.executable,
-        args=[str(script), "mcp", "--root", str(root)],
-        cwd=cwd or root,
-        env={"REPOT_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT), **(more or {})},
+        command=command[0],
+        args=[*command[1:], "mcp", "--root", str(root)],
+        cwd=root,
+        env={"REPOT_CACHE": str(folder / "cache"), **variables, **(more or {})},
     )
     async with (
         stdio_client(parameters) as (reading, writing),

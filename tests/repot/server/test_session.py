@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from repot.server.tools import TOOLS
+from tests.repot.rig import Installation
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
 from verify import cli
 
@@ -36,14 +37,18 @@ def test_a_client_is_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.system  # five engines, 4 s of CPU; `test_calls.py` tries every tool without them
-def test_an_agent_splits_a_module(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_agent_splits_a_module_with_what_is_installed(
+    installed: Installation, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     from tests.repot.server.client import agent
 
     history = History(tmp_path / "repo")
-    history.commit({**BEFORE, "notes.txt": "x\n"})
+    trap = "raise SystemExit(9)\n"
+    names = ("repot", "verify", "mcp", "anyio")
+    history.commit({**BEFORE, **{f"{name}/__init__.py": trap for name in names}})
 
     async def work() -> None:
-        async with agent(history.folder, tmp_path) as client:
+        async with agent(history.folder, tmp_path, installed=installed) as client:
             (money, _) = await client.rows("symbols", "definitions", module="shop.orders")
             assert (money["value"]["names"], money["value"]["lines"]) == (["Money"], 2)
             # A plan is checked before it is anywhere.

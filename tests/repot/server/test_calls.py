@@ -109,6 +109,27 @@ def test_plan(call: Call) -> None:
     assert refusal["place"]["line"] == 1
 
 
+def test_a_formatter_that_is_not_there_is_refused_and_not_installed(
+    call: Call, history: History, tmp_path: Path
+) -> None:
+    hooks = (
+        "repos:\n- repo: https://github.com/psf/black\n  rev: 24.10.0\n  hooks:\n  - id: black\n"
+    )
+    plan = PLAN.replace('formatters = "none"\n', "")
+    history.commit({**BEFORE, PLAN_PATH: plan, ".pre-commit-config.yaml": hooks})
+    refusal = call("plan", plan=PLAN_PATH).content["refusal"]
+    assert refusal["kind"] == "formatter-unavailable"
+    assert "`repot apply PLAN` once" in refusal["next_step"]
+    assert not list((tmp_path / "cache").rglob("installed"))
+    moved = {**AFTER, PLAN_PATH: plan, ".pre-commit-config.yaml": hooks}
+    history.commit(moved, "Move by hand")
+    for name in ("infer", "review"):
+        found = call(name, range="HEAD")
+        assert not found.failed
+        told = {**found.content["head"], **{row["list"]: row for row in found.content["rows"]}}
+        assert told["no_formatters"]
+
+
 def test_apply_is_dry(call: Call, history: History) -> None:
     found = call("apply", plan=PLAN_PATH)
     assert (found.failed, found.content["head"]["written"]) == (False, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -89,3 +90,14 @@ def test_it_is_started_by_one_command_line(arguments: list[str], code: int, said
     done = subprocess.run(command, input=b"", capture_output=True, check=False)
     assert done.returncode == code, done.stderr
     assert said in (done.stdout + done.stderr).decode()
+
+
+def test_the_cache_lies_outside_of_what_is_served(tmp_path: Path) -> None:
+    history = History(tmp_path / "repo")
+    history.commit({PLAN_PATH: PLAN})
+    command = [sys.executable, "-I", "-m", "repot", "mcp", "--root", str(history.folder)]
+    variables = {**os.environ, "REPOT_CACHE": str(history.folder / "cache")}
+    done = subprocess.run(command, input=b"", capture_output=True, env=variables, check=False)
+    assert done.returncode == 2
+    assert b"refused (formatter-cache)" in done.stderr
+    assert history.git("status", "--porcelain") == ""

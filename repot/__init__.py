@@ -1,1 +1,1 @@
-"""Repot, as it is installed: the command, and `repot.api` for programs."""
+"""Repot, as it is installed: the command, `repot.api` for programs, `repot.server` for agents."""

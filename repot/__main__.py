@@ -1,6 +1,8 @@
 """`python -m repot` is `repot`, for an environment without console scripts."""
 
-from repot.launcher import COMMAND, start
+import sys
+
+from repot.launcher import start, wanted
 
 if __name__ == "__main__":
-    start(COMMAND, by_name=True)
+    start(wanted(sys.argv[1:]), by_name=True)

@@ -4,6 +4,7 @@ A user may have packages named `transforms` and `verify`, in the current folder,
 installed beside Repot. So the engine's folder comes first on the path; and where anything but an
 installation may have been imported already, a fresh Python takes this one's place (the same
 process id, terminal and exit code), without PYTHONPATH and without the current folder.
+`repot mcp` is started in the same way; it is the server of this package, which starts engines.
 
 Run before each command, so it imports only what every Python has loaded by then.
 """
@@ -14,6 +15,7 @@ import os
 import sys
 
 COMMAND = "verify.cli"
+SERVER = "repot.server.start"
 FAULT = 3  # the exit code
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
@@ -33,7 +35,18 @@ _LETTERS = {
 
 def main() -> None:
     """Be the console script `repot`."""
-    start(COMMAND)
+    start(wanted(sys.argv[1:]))
+
+
+def wanted(arguments: list[str]) -> str:
+    """Give the module for these arguments: the server for `mcp` and its root, else the engine.
+
+    The engine has the help of both, and words what is wrong with any other command line.
+    """
+    rest = arguments[1:]
+    joined = len(rest) == 1 and rest[0].startswith("--root=")
+    is_server = arguments[:1] == ["mcp"] and (joined or (len(rest) == 2 and rest[0] == "--root"))
+    return SERVER if is_server else COMMAND
 
 
 def start(module: str, *, by_name: bool = False) -> None:
@@ -74,9 +87,14 @@ def _is_safe() -> bool:
 
 
 def _run(module: str, *, own_folder: bool) -> None:
-    """Run the engine in this process. `own_folder`: the path may begin with the script's folder."""
+    """Run a module in this process. `own_folder`: the path may begin with the script's folder."""
     path = sys.path[1:] if own_folder and not _is_safe() else sys.path
-    sys.path[:] = [ENGINE, *(place for place in path if place)]
+    sys.path[:] = [place for place in path if place]
+    if module == SERVER and not _has_extra():
+        module = COMMAND  # it says what is missing
+    home = _PACKAGE if module == SERVER else ENGINE
+    if module != SERVER:
+        sys.path.insert(0, ENGINE)
     if _HOME not in sys.path:  # installed into a folder that only PYTHONPATH names
         sys.path.append(_HOME)
     for name in [name for name in sys.modules if name.partition(".")[0] in _PACKAGES]:
@@ -85,16 +103,23 @@ def _run(module: str, *, own_folder: bool) -> None:
     try:
         __import__(module)
     except ImportError as error:  # Python's own end for it would be 1, which means "it differs"
-        _fail(f"the engine in {ENGINE} cannot be loaded: {error}. Install Repot anew.")
+        _fail(f"the engine in {home} cannot be loaded: {error}. Install Repot anew.")
     engine = sys.modules[module]
     found = os.path.abspath(str(engine.__file__))
-    if not found.startswith(os.path.join(ENGINE, "")):
+    if not found.startswith(os.path.join(home, "")):
         # Neither path nor order decides where an import hook finds a module.
         _fail(
-            f"`{module}` comes from {found}, not from {ENGINE}: something that is installed in "
+            f"`{module}` comes from {found}, not from {home}: something that is installed in "
             "this environment redirects the import. Install Repot into one of its own."
         )
     sys.exit(engine.main())
+
+
+def _has_extra() -> bool:
+    """Whether the SDK is installed that `repot mcp` needs."""
+    from importlib.util import find_spec
+
+    return find_spec("mcp") is not None
 
 
 def _fail(message: str) -> None:

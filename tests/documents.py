@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    path for found in ("*.md", "docs/*.md", "skills/*/*.md") for path in sorted(ROOT.glob(found))
+]
 
 _FENCE = re.compile(r"(?ms)^```([\w-]*)\n(.*?)^```$")
 _FILE = re.compile(r"# ([\w./-]+)(, after)?\n")

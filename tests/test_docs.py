@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import typer
+import yaml
 
 from tests.documents import (
     PAGES,
@@ -89,7 +90,7 @@ def first_arguments(trees: list[ast.Module], name: str) -> set[str]:
     called_in = {tree: calls(tree) for tree in trees}
     for tree in trees:
         for function in ast.walk(tree):
-            if not isinstance(function, ast.FunctionDef):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             parameters = [item.arg for item in function.args.args if item.arg != "self"]
             for call in calls(function).get(name, ()):
@@ -230,10 +231,20 @@ def mover() -> list[ast.Module]:
 class TestKinds:
     def test_every_refusal_is_documented(self, mover: list[ast.Module]) -> None:
         found = documented("Refusals")
-        refused = first_arguments([*mover, *parsed("verify")], "Refusal")
+        refused = first_arguments([*mover, *parsed("verify"), *parsed("repot")], "Refusal")
         assert refused - set(found) == set(), "docs/plans.md"
         assert set(found) == refused
         assert all(len(row) == 3 and all(row) for row in found.values())
+
+    def test_the_skill_names_refusals_that_there_are(self) -> None:
+        (skill,) = (ROOT / "skills").glob("*/SKILL.md")
+        text = skill.read_text(encoding="utf-8")
+        front = yaml.safe_load(text.split("---\n")[1])
+        assert (set(front), front["name"]) == ({"name", "description"}, skill.parent.name)
+        assert 100 < len(front["description"]) < 1024
+        ids = {name for row in rows(text) for name in re.findall(r"`([a-z-]+)`", row[0])}
+        assert len(ids) > 10
+        assert ids <= set(documented("Refusals"))
 
     def test_every_note_is_documented(self, mover: list[ast.Module]) -> None:
         of_patches = {patches.ELSEWHERE, patches.SHARED}

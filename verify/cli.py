@@ -21,6 +21,7 @@ from verify.commands import (
     certify,
     chain,
     infer,
+    mcp,
     origin,
     plan,
     review,
@@ -52,6 +53,7 @@ Examples:
   repot origin shop/money.py          git blame that follows code through such moves
   repot bundle split.toml --base main --target HEAD -o check_split.py
                                       one file that proves it to anybody
+  repot mcp --root .                  the same for agents: an MCP server over stdio
   repot apply --help                  everything about one command
 """
 
@@ -95,6 +97,9 @@ app.command(
 app.command(
     "origin", help=origin.HELP, short_help="Show where each line of FILE comes from, through moves."
 )(origin.origin)
+app.command("mcp", help=mcp.HELP, short_help="Serve the tools of a repository to agents (MCP).")(
+    mcp.mcp
+)
 app.command("series", help=series.HELP)(series.series)
 app.command("blame", help=blame.HELP)(blame.blame)
 

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from transforms.formatters import registry
-from transforms.formatters.refusals import unavailable
+from transforms.formatters.refusals import not_to_be_installed, unavailable
 from transforms.formatters.versions import Pin
 
 _MARK = "repot.json"
@@ -45,7 +45,7 @@ def ensure(folder: Path, label: str, pins: tuple[Pin, ...], say: Callable[[str],
     """Give the folder that holds these pins, installed if need be. `label` names it to the reader.
 
     Made beside its place and moved there whole, so that runs at the same time do not meet. Raises
-    `Refusal("formatter-unavailable")`.
+    `Refusal("formatter-unavailable")`, under REPOT_OFFLINE=1 for whatever is not there yet.
     """
     own = _own(pins)
     if own is not None:
@@ -60,6 +60,8 @@ def ensure(folder: Path, label: str, pins: tuple[Pin, ...], say: Callable[[str],
     place = folder / "installed" / name
     if _holds(place, wanted):
         return place
+    if os.environ.get("REPOT_OFFLINE") == "1":
+        raise not_to_be_installed(label)
     say(f"installing {label}")
     place.parent.mkdir(mode=0o700, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="new-") as temporary:

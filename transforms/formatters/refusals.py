@@ -28,6 +28,15 @@ def unavailable(cause: str) -> Refusal:
     )
 
 
+def not_to_be_installed(label: str) -> Refusal:
+    """A formatter that is not installed, where the user has said that nothing is to be."""
+    return Refusal(
+        "formatter-unavailable",
+        f"{label} is not installed, and nothing may be (REPOT_OFFLINE=1).",
+        next_step=f"Run `repot apply PLAN` once without that, which installs it, or {WITHOUT}",
+    )
+
+
 def failed(cause: str, place: Place | None) -> Refusal:
     """A formatter that ran and did not succeed."""
     return Refusal(

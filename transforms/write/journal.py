@@ -100,6 +100,16 @@ def recover(root: Path | str, *, step: Step | None = None) -> Recovery | None:
     return None
 
 
+def require_none(root: Path | str) -> None:
+    """Refuse where a run was stopped while it wrote into this directory; nothing is touched."""
+    start = git.directory(Path(root))
+    found = git.find(start)
+    top = found.top if found is not None and found.top is not None else start
+    for place in (journal_place(top), top / JOURNAL_FOLDER):
+        if place.is_symlink() or (place.is_dir() and Journal(place, Writer()).state() is not None):
+            raise unfinished(place)
+
+
 def _prepare(journal: Journal, job: Job, plan: str) -> None:
     try:
         journal.prepare(job, plan)

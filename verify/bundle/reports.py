@@ -45,7 +45,7 @@ def written(path: Path, plan: Path, title: str, data: bytes, done: Replay) -> Re
         headline=replay.headline,
         sections=(*replay.sections, Section("Bundle", kept)),
         summary=(
-            replay.summary[0],
+            *replay.summary[:-1],
             f"Written: {path}, {counted(len(data), 'byte')}. Run it in a clone: python3 {path}",
         ),
         data={

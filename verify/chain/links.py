@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from transforms.errors import Refusal
 from transforms.reading.load import parse_plan
@@ -39,7 +40,7 @@ from verify.kernel.verdict import (
 from verify.proofs.gate import weighed
 from verify.proofs.prove import prove
 from verify.proofs.replay import Hunk
-from verify.report.report import counted
+from verify.report.report import counted, refusal_data
 
 Say = Callable[[int, int], None]  # told how many of how many commits are judged
 
@@ -73,7 +74,8 @@ class Judgement:
     `to_read` are the places that a reader is left with, `moved_lines` what moved without a claim.
     `breaks` counts the findings by which a proved move breaks a reader and that its plan does not
     accept. `looked` is false of a commit that would have taken too long, `could_have` the plan of
-    one that says it is no move, `first` the first file that it changes.
+    one that says it is no move, `first` the first file that it changes. `refusal` is why a claim
+    could not be judged, as every report holds it.
     """
 
     verdict: str
@@ -100,6 +102,7 @@ class Judgement:
     looked: bool = True
     could_have: str = ""
     first: str = ""
+    refusal: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +322,8 @@ def _judge_claim(parent: GitTree, tree: GitTree, path: str) -> Judgement:
         plan = parse_plan(parent.read(path), path)
         proof = prove(plan, parent, tree)
     except Refusal as refusal:
-        return Judgement(NOT_PROVED, f"its plan is refused: {refusal}", unjudged=True)
+        reason = f"its plan is refused: {refusal}"
+        return Judgement(NOT_PROVED, reason, unjudged=True, refusal=refusal_data(refusal))
     certificate = proof.certificate
     hunks, outcome, ancestry = proof.replay.hunks, proof.replay.outcome, proof.ancestry
     breaks, waived = (0, 0) if hunks else _broken(plan, parent, outcome, certificate)

@@ -7,6 +7,7 @@ carry    `repot carry`
 certify  `repot certify`
 chain    `repot chain`
 infer    `repot infer`
+mcp      `repot mcp`: its help; `repot.server` is what serves
 options  options that all subcommands take
 origin   `repot origin`
 plan     `repot plan`

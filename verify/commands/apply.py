@@ -74,6 +74,8 @@ class Request:
     formatters: str | None
     table: Path | None = None
     certify: bool = True
+    recover: bool = True
+    clean: bool = False
 
 
 @reporting
@@ -104,6 +106,14 @@ def apply(
     no_certify: Annotated[
         bool, typer.Option("--no-certify", help="Do not judge the result; it cannot be written.")
     ] = False,
+    no_recover: Annotated[
+        bool,
+        typer.Option("--no-recover", help="Refuse where a run was stopped, and leave it as it is."),
+    ] = False,
+    clean: Annotated[
+        bool,
+        typer.Option("--clean", help="With --write: refuse where anything is not committed."),
+    ] = False,
     *,
     shown: Output,
 ) -> None:
@@ -116,7 +126,11 @@ def apply(
         formatters=formatters.value if formatters else None,
         certify=not no_certify,
         table=formatters_table,
+        recover=not no_recover,
+        clean=clean,
     )
+    if clean and not write:
+        raise UsageError("--clean is about what --write may overwrite: give both.", context)
     if write and no_certify:
         raise UsageError(
             "--write writes what was judged, and --no-certify judges nothing: give one.", context
@@ -153,7 +167,7 @@ def _run(request: Request, shown: Output, telling: Working) -> Report | None:
     from verify.reports.gated import NOT_JUDGED, gate_line
 
     if request.at is None:
-        _recover(request.repo)  # first of all: the plan may be among the files
+        _prepare(request)  # first of all: the plan may be among the files
     plan = load_plan(request.plan)
     telling.step("applying", 1, 3)
     tree = open_tree(request.repo, request.at)
@@ -196,6 +210,20 @@ def _judged(done: Applied, plan: Plan, tree: Tree) -> Applied:
         return replace(done, unjudged=TOO_LARGE)
     texts = gate_texts(found, tree, done.outcome.changes)
     return replace(done, gate=found, texts=texts)
+
+
+def _prepare(request: Request) -> None:
+    """Deal with a run that was stopped; then see to it that nothing is uncommitted, if asked."""
+    from transforms.write import journal
+
+    if request.recover:
+        _recover(request.repo)
+    else:
+        journal.require_none(request.repo)
+    if request.clean:
+        from verify.history.clean import require_clean
+
+        require_clean(request.repo)
 
 
 def _recover(repo: Path) -> None:

@@ -1,6 +1,7 @@
 """Commits, ranges, trailers and merges, and the work that is shared over them.
 
 claims    whether the plan that a commit names is one
+clean     whether anything is uncommitted
 commits   commit objects, read raw
 made      repositories that Repot makes, and writes to through GitPython
 memory    how a process of ours keeps its memory

@@ -42,7 +42,7 @@ class Inferred:
     share: Share
     notes: tuple[str, ...]
     left: tuple[str, ...]
-    without: str = ""
+    without: Refusal | None = None
 
     @property
     def holds(self) -> bool:

@@ -44,7 +44,7 @@ class Trial:
 
 
 class Trials:
-    """Trials against one target. `number` counts them; `without` says why nothing is formatted."""
+    """Trials against one target. `number` counts them; `without`: why nothing is formatted."""
 
     def __init__(self, base: GitTree, target: GitTree, old: Mapping[str, File]) -> None:
         self._old = old
@@ -55,7 +55,7 @@ class Trials:
         self._wanted = entries_at(target, self.changed)
         self._repository = cache(lambda: repository_formatters(base))
         self.number = 0
-        self.without = ""
+        self.without: Refusal | None = None
 
     def formatters(self, kind: str) -> Formatters:
         """Give the formatters of a plan. Raises `Refusal` where the repository's cannot be had."""
@@ -75,7 +75,7 @@ class Trials:
             except Refusal as found:
                 refusal = found
                 if refusal.kind.startswith("formatter-"):
-                    self.without = str(refusal)
+                    self.without = refusal
                 better = mended(plan, refusal, self.target, self._old)
                 if better is None or better == plan:
                     break

@@ -55,7 +55,8 @@ _HELD = {
 }
 
 _SIGNS = {Level.GREEN: "✓ ", Level.AMBER: "", Level.RED: "✗ "}
-_VERDICT = re.compile(r"[A-Z]{3,}\b")  # a sentence that is one begins so: `GREEN: ...`
+# What comes first: what nobody proved, and a sentence that is a verdict, `GREEN: ...`.
+_FIRST = re.compile(r"Accepted by the plan, |[A-Z]{3,}\b")
 _COMMITS = {"chain": "commits", "series": "steps"}  # where a report's data lists its commits
 
 # Letters, numbers and the marks of a sentence. Never a dot or colon inside a word (addresses,
@@ -109,7 +110,7 @@ def _head(report: Report) -> str:
         if report.level is Level.AMBER and report.verdict is Verdict.DIFFERS:
             word = "to be read"
         text = f"## repot {report.command}: {word}\n\n{code(report.headline)}\n\n"
-        sentences = sorted(report.summary, key=lambda sentence: not _VERDICT.match(sentence))
+        sentences = sorted(report.summary, key=lambda sentence: not _FIRST.match(sentence))
         return text + "".join(f"- {words(sentence)}\n" for sentence in sentences)
     text = f"## {_SIGNS[made.level]}{words(report.lead[0])}\n\n{words(report.headline)}\n\n"
     return text + "".join(f"- {words(sentence)}\n" for sentence in report.lead[1:])

@@ -238,6 +238,24 @@ def place_data(place: Place | None) -> dict[str, Any] | None:
     return {"path": place.path, "line": place.line, "column": place.column}
 
 
+def refusal_data(refusal: Refusal) -> dict[str, Any]:
+    """Give a refusal as every command's JSON holds it: its id is `kind`."""
+    return {
+        "kind": refusal.kind,
+        "cause": refusal.cause,
+        "next_step": refusal.next_step,
+        "place": place_data(refusal.place),
+        "excerpt": _excerpt(refusal.place),
+    }
+
+
+def _excerpt(place: Place | None) -> str | None:
+    """Give the lines of a place for programs: of a line of megabytes both ends."""
+    if place is None or place.excerpt is None:
+        return None
+    return "\n".join(shortened(line, _MESSAGE) for line in place.excerpt.split("\n"))
+
+
 def refused(command: str, refusal: Refusal, *, untouched: bool = True) -> Report:
     """Report that the input was refused: nothing was judged and, if `untouched`, written."""
     finding = Finding(refusal.kind, refusal.place or Place(""), refusal.cause)
@@ -248,15 +266,7 @@ def refused(command: str, refusal: Refusal, *, untouched: bool = True) -> Report
         sections=(Section("", (finding,)),),
         summary=(refusal.next_step, *(("Nothing was written.",) if untouched else ())),
         marks=(Mark(finding.place, "refused", f"{refusal.cause} {refusal.next_step}"),),
-        data={
-            "refusal": {
-                "kind": refusal.kind,
-                "cause": refusal.cause,
-                "next_step": refusal.next_step,
-                "place": place_data(refusal.place),
-                "excerpt": refusal.place.excerpt if refusal.place else None,
-            }
-        },
+        data={"refusal": refusal_data(refusal)},
     )
 
 

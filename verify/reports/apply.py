@@ -32,6 +32,7 @@ from verify.report.report import (
     place_data,
 )
 from verify.reports.authored import (
+    accepted_first,
     accepted_section,
     authored_data,
     authored_section,
@@ -82,7 +83,7 @@ def applied(done: Applied) -> Report:
         verdict=verdict,
         headline=f"{_name(done)} on {done.tree}",
         sections=tuple(s for s in (*_sections(outcome, counts), *judged) if s.findings),
-        summary=(_totals(outcome, counts), *_judged(done), _result(done)),
+        summary=(*accepted_first(outcome), _totals(outcome, counts), *_judged(done), _result(done)),
         data=_data(done, counts),
         timings=tuple((phase.name, phase.seconds) for phase in outcome.phases),
     )
@@ -126,12 +127,12 @@ def _result(done: Applied) -> str:
 
 def _sections(outcome: Outcome, counts: Counts) -> tuple[Section, ...]:
     return (
+        accepted_section(outcome),
         relocated_section(outcome),
         Section("Sources", tuple(_source(item, counts) for item in outcome.sources)),
         Section("Destinations", tuple(_destination(item) for item in outcome.destinations)),
         callers_section(outcome),
         authored_section(outcome),
-        accepted_section(outcome),
         notes_section(outcome),
         formatters_section(outcome),
     )

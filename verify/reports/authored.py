@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from transforms.errors import Place
-from transforms.result.outcome import Authored, Outcome
+from transforms.result.outcome import Accepted, Authored, Outcome
 from verify.report.report import (
     Finding,
     Row,
@@ -15,6 +15,8 @@ from verify.report.report import (
     cut,
     outside_ascii,
 )
+
+_MOST_ACCEPTED = 5  # that one sentence names
 
 
 def authored_section(outcome: Outcome) -> Section:
@@ -57,19 +59,28 @@ def authored_words(outcome: Outcome) -> str:
 
 
 def accepted_section(outcome: Outcome) -> Section:
-    """Show what the plan accepts, and why."""
+    """Show what the plan accepts, and why: it comes before all else, since nobody proves it."""
     return Section(
         "Accepted, as the plan says",
         tuple(
-            Finding(
-                "accepted",
-                Place(""),
-                f"{item.kind} in {item.module}{f': {item.symbol}' if item.symbol else ''}",
-                (Row.of("because", (item.reason,)),),
-            )
+            Finding("accepted", Place(""), _accepted(item), (Row.of("because", (item.reason,)),))
             for item in outcome.accepted
         ),
     )
+
+
+def accepted_first(outcome: Outcome) -> tuple[str, ...]:
+    """Give the sentence with which a summary begins where the plan accepts anything."""
+    if not outcome.accepted:
+        return ()
+    named = [_accepted(item) for item in outcome.accepted[:_MOST_ACCEPTED]]
+    left = len(outcome.accepted) - len(named)
+    more = [f"and {left:,} more"] if left else []
+    return (f"Accepted by the plan, not proved: {'; '.join([*named, *more])}.",)
+
+
+def _accepted(item: Accepted) -> str:
+    return f"{item.kind} in {item.module}{f': {item.symbol}' if item.symbol else ''}"
 
 
 def authored_data(outcome: Outcome) -> dict[str, Any]:

@@ -6,13 +6,22 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from transforms.errors import Place, Refusal
+from transforms.errors import Place
 from verify.carry.checking import Checked
 from verify.carry.job import Job, Note
 from verify.carry.merging import Conflict
 from verify.carry.moving import Carried, Stopped
 from verify.carry.stages import Result
-from verify.report.report import Finding, Report, Row, Section, Style, Verdict, counted
+from verify.report.report import (
+    Finding,
+    Report,
+    Row,
+    Section,
+    Style,
+    Verdict,
+    counted,
+    refusal_data,
+)
 
 _HOW = {
     "dropped": "dropped from the plan",
@@ -217,21 +226,17 @@ def _notes_data(notes: Sequence[Note]) -> list[dict[str, str]]:
 def _result_data(result: Result) -> dict[str, Any]:
     refusal = result.refusal
     return {
-        "refusal": None if refusal is None else _refusal_data(refusal),
+        "refusal": None if refusal is None else refusal_data(refusal),
         "conflicts": [
             {"path": c.path, "kind": c.kind, "message": c.message} for c in result.merge.conflicts
         ],
     }
 
 
-def _refusal_data(refusal: Refusal) -> dict[str, str]:
-    return {"kind": refusal.kind, "cause": refusal.cause, "next_step": refusal.next_step}
-
-
 def _checked_data(item: Checked) -> dict[str, Any]:
     found: dict[str, Any] = {"branch": item.name, "commits": item.commits, "clean": item.clean}
     if item.refusal is not None:
-        found["refusal"] = _refusal_data(item.refusal)
+        found["refusal"] = refusal_data(item.refusal)
     if item.halt is not None:
         found |= {"commit": item.halt.step.origin, "stage": item.halt.label}
         found |= _result_data(item.halt.result)

@@ -323,10 +323,12 @@ def moved_words(judgement: Judgement) -> str:
 
 
 def authored_count(judgement: Judgement) -> str:
-    """Count what a plan has literally, and what it accepts."""
+    """Count what a plan accepts, and what it has literally."""
     words = counted(judgement.authored_lines, "authored line")
-    return words + (
-        f", {counted(judgement.accepted, 'accepted finding')}" if judgement.accepted else ""
+    return (
+        f"{counted(judgement.accepted, 'accepted finding')}, {words}"
+        if judgement.accepted
+        else words
     )
 
 

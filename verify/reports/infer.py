@@ -5,9 +5,18 @@ from __future__ import annotations
 from transforms.errors import Place
 from verify.inference.infer import Inferred
 from verify.report.console import STDOUT
-from verify.report.report import Finding, Report, Row, Section, Verdict, counted
+from verify.report.report import (
+    Finding,
+    Report,
+    Row,
+    Section,
+    Verdict,
+    counted,
+    refusal_data,
+)
 from verify.reports.apply import relocated_data
 from verify.reports.authored import (
+    accepted_first,
     accepted_section,
     authored_data,
     authored_section,
@@ -19,9 +28,9 @@ def inferred(base: str, target: str, found: Inferred, output: str | None) -> Rep
     """Report an inference; `output` is where the plan went, if it was written."""
     outcome = found.replay.outcome
     sections = (
+        accepted_section(outcome),
         _moved(found),
         authored_section(outcome),
-        accepted_section(outcome),
         _notes(found),
         _left(found),
     )
@@ -31,6 +40,7 @@ def inferred(base: str, target: str, found: Inferred, output: str | None) -> Rep
         headline=f"{base} .. {target}",
         sections=tuple(section for section in sections if section.findings),
         summary=(
+            *accepted_first(outcome),
             f"{counted(len(outcome.changes), 'file')} from the plan; of "
             f"{counted(found.share.lines, 'line')} that moved, {found.share.moved:,} are moved by "
             "operations.",
@@ -44,7 +54,8 @@ def inferred(base: str, target: str, found: Inferred, output: str | None) -> Rep
             "moved_by_operations": found.share.moved,
             "relocated": relocated_data(outcome),
             "notes": list(found.notes),
-            "without_formatters": found.without,
+            "without_formatters": str(found.without or ""),
+            "no_formatters": refusal_data(found.without) if found.without else None,
             "left": list(found.left),
             **authored_data(outcome),
         },

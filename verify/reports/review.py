@@ -27,6 +27,7 @@ from verify.report.report import (
     counted,
     kinds_words,
     place_data,
+    refusal_data,
     shortened,
 )
 from verify.reports.apply import (
@@ -35,6 +36,7 @@ from verify.reports.apply import (
     notes_section,
 )
 from verify.reports.authored import (
+    accepted_first,
     accepted_section,
     authored_data,
     authored_words,
@@ -113,7 +115,9 @@ def reviewed(
     code = Code.read(base, target, done)
     flows = flows_of(done.certificate.moved, code.moved)
     made = decided(done, reading, about_change(base, target, home))
+    accepted = () if done.replay is None else accepted_first(done.replay.outcome)
     sections = (
+        *((accepted_section(done.replay.outcome),) if done.replay is not None else ()),
         Section("To read", reading.findings),
         _plan(done),
         _moved(flows, frozenset(done.certificate.relocated)),
@@ -126,10 +130,16 @@ def reviewed(
         verdict=Verdict.DIFFERS if done.false_claim else verdict,
         headline=str(made.about),
         sections=tuple(section for section in sections if section.findings),
-        summary=(*_figures(done), verdict_words(done), made.sentence),
+        summary=(*accepted, *_figures(done), verdict_words(done), made.sentence),
         marks=tuple(_marks(done, reading.findings)),
         data=_data(done, made, flows, reading, texts),
-        lead=(made.sentence, *beside_words(made), verdict_words(done), replay_words(done)),
+        lead=(
+            made.sentence,
+            *accepted,
+            *beside_words(made),
+            verdict_words(done),
+            replay_words(done),
+        ),
         figure=_figure(done, flows, base) if flows else None,
         decision=made,
     )
@@ -245,7 +255,6 @@ def _rest(done: Review, found: Code) -> Iterator[Section]:
     if done.replay is not None:
         outcome = done.replay.outcome
         yield callers_section(outcome)
-        yield accepted_section(outcome)
         yield formatters_section(outcome)
         yield _elsewhere(outcome)
         yield _left_over(done.replay, done.certificate)
@@ -327,8 +336,10 @@ def _data(
         "conclusion": done.conclusion.value,
         "certificate": certificate_data(done.certificate, texts),
         "ancestry": None if isinstance(done.ancestry, Refusal) else ancestry_data(done.ancestry),
+        "no_ancestry": refusal_data(done.ancestry) if isinstance(done.ancestry, Refusal) else None,
+        "no_formatters": refusal_data(done.without) if done.without else None,
         "replay": replayed,
-        "no_plan": None if refusal is None else {"kind": refusal.kind, "cause": refusal.cause},
+        "no_plan": None if refusal is None else refusal_data(refusal),
         "plan": done.plan if done.plan and done.source is Source.INFERRED else None,
         "plan_text": done.plan or None,
         "plan_source": done.source.value if done.plan else None,

@@ -22,6 +22,7 @@ from verify.report.report import (
 )
 from verify.reports.apply import relocated_data
 from verify.reports.authored import (
+    accepted_first,
     accepted_section,
     authored_data,
     authored_section,
@@ -36,13 +37,14 @@ def replayed(plan: str, title: str, done: Replay) -> Report:
     outcome = done.outcome
     name = f"{title} ({plan})" if title else plan
     files = counted(len(outcome.changes), "file")
-    authored = authored_words(outcome)
+    authored, accepted = authored_words(outcome), accepted_first(outcome)
     replays = f"{files} from the plan, {counted(done.changed, 'path')} changed; {authored}."
     if done.reproduces:
-        summary: tuple[str, ...] = (replays, PASS)
+        summary: tuple[str, ...] = (*accepted, replays, PASS)
     else:
         by_operation = listed(Counter(hunk.operation for hunk in done.hunks))
         summary = (
+            *accepted,
             replays,
             f"RESIDUAL: {counted(len(done.hunks), 'hunk')} differ: {by_operation}.",
         )
@@ -65,9 +67,9 @@ def _sections(done: Replay) -> tuple[Section, ...]:
         if (strange := outside_ascii(path, ""))
     )
     return (
+        accepted_section(done.outcome),
         Section("Residual", tuple(map(hunk_finding, done.hunks))),
         authored_section(done.outcome),
-        accepted_section(done.outcome),
         Section("Written to, and named in characters outside ASCII", paths),
     )
 

@@ -84,7 +84,7 @@ class Review:
     source: Source = Source.INFERRED
     claim: Claim | None = None
     size: Size = _NO_SIZE
-    without: str = ""  # why nothing was formatted, where the base's formatters cannot be had
+    without: Refusal | None = None  # why nothing was formatted: the base's cannot be had
 
     @property
     def false_claim(self) -> str:
@@ -144,7 +144,7 @@ def review(
         found = _given(plan) if plan is not None else _named(claim, base)
         done, no_plan = None, None
         notes: tuple[str, ...] = ()
-        without = ""
+        without: Refusal | None = None
         say("finding the plan" if plan is None else "replaying the plan", 2, 5)
         try:
             if found is not None:
@@ -213,14 +213,14 @@ def _named(claim: Claim | None, base: GitTree) -> _Chosen | None:
     return _Chosen(parse_plan(data, claim.path), data.decode("utf-8", "replace"), Source.NAMED)
 
 
-def _replayed(plan: Plan, base: GitTree, target: GitTree) -> tuple[Replay, str]:
+def _replayed(plan: Plan, base: GitTree, target: GitTree) -> tuple[Replay, Refusal | None]:
     """Replay a plan: without the base's formatters where they cannot be had, which is told."""
     try:
-        return replay(plan, base, target, formatters_of(plan.formatters, base)), ""
+        return replay(plan, base, target, formatters_of(plan.formatters, base)), None
     except Refusal as refusal:
         if not refusal.kind.startswith("formatter-"):
             raise
-        return replay(plan, base, target, no_formatters()), str(refusal)
+        return replay(plan, base, target, no_formatters()), refusal
 
 
 def _measured(

@@ -73,6 +73,21 @@ def test_two_runs_at_the_same_time_agree(tmp_path: Path, offline: Path) -> None:
     assert [path.name for path in (tmp_path / "installed").iterdir()] == [places.pop().name]
 
 
+def test_where_nothing_may_be_installed_only_what_is_there_is_used(
+    tmp_path: Path, offline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pins = (wheel(offline, "tool", "1.0"),)
+    monkeypatch.setenv("REPOT_OFFLINE", "1")
+    with pytest.raises(Refusal, match=r"tool 1\.0 is not installed") as refused:
+        ensure(tmp_path, "tool 1.0", pins, pytest.fail)
+    assert refused.value.kind == "formatter-unavailable"
+    assert not (tmp_path / "installed").exists()
+    monkeypatch.delenv("REPOT_OFFLINE")
+    place = ensure(tmp_path, "tool 1.0", pins, quiet)
+    monkeypatch.setenv("REPOT_OFFLINE", "1")
+    assert ensure(tmp_path, "tool 1.0", pins, pytest.fail) == place
+
+
 def test_one_that_was_left_half_is_made_again(tmp_path: Path, offline: Path) -> None:
     pins = (wheel(offline, "tool", "1.0"),)
     place = ensure(tmp_path, "tool 1.0", pins, quiet)

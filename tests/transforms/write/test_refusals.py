@@ -23,7 +23,7 @@ from tests.transforms.write.journals import (
 from transforms.errors import Refusal
 from transforms.result.changes import Blob, ChangeSet
 from transforms.tree import WorkingTree
-from transforms.write.journal import Recovery, recover, write
+from transforms.write.journal import Recovery, recover, require_none, write
 
 
 def test_what_somebody_edited_since_is_not_overwritten(tmp_path: Path) -> None:
@@ -46,6 +46,18 @@ def test_a_stopped_run_blocks_the_next_write_until_it_is_recovered(tmp_path: Pat
     assert caught.value.kind == "unfinished-run"
     assert recover(tree / "callers") is not None
     write(WorkingTree(tree), CHANGES.inverted(), overwrite_uncommitted=True)
+
+
+def test_a_stopped_run_can_be_asked_about_and_is_left_as_it_is(tmp_path: Path) -> None:
+    tree = stopped_halfway(tmp_path)
+    now = snapshot(tree)
+    for place in (tree, tree / "callers"):
+        with pytest.raises(Refusal) as caught:
+            require_none(place)
+        assert caught.value.kind == "unfinished-run"
+    assert snapshot(tree) == now
+    recover(tree)
+    require_none(tree)
 
 
 @pytest.mark.parametrize("make", PLACES.values(), ids=PLACES)

@@ -111,7 +111,7 @@ def test_a_chain_counts_assumptions_and_tells_what_breaks_from_text() -> None:
     proved = Judgement(PROVED, "it is", certificate="CERTIFIED", assumptions=2, accepted=1)
     link = Link("a" * 40, "Move it", "plan.toml", proved)
     assert list(words(link))[1:] == [
-        "plan.toml: 0 authored lines, 1 accepted finding",
+        "plan.toml: 1 accepted finding, 0 authored lines",
         "CERTIFIED, on 2 assumptions: 0 added lines and 0 removed lines beside the move",
     ]
     red = Judgement(PROVED, "it is", certificate="RESIDUAL", residuals=spots)

@@ -292,6 +292,13 @@ def test_a_line_of_megabytes_is_shown_around_its_column_only() -> None:
     assert excerpt[caret.index("^")] == "!"
 
 
+def test_so_it_is_for_programs() -> None:
+    place = Place("a.py", 1, 1, "x" * 5_000_000 + "\ny = 1")
+    data = json.loads(to_json(refused("apply", Refusal("x", "no", next_step="", place=place))))
+    assert len(data["refusal"]["excerpt"]) < 3_000
+    assert data["refusal"]["excerpt"].endswith("\ny = 1")
+
+
 def test_an_excerpt_of_several_lines_is_numbered() -> None:
     place = Place("a.py", 9, None, "a = (\n    1)\n")
     text = to_text(refused("apply", Refusal("x", "no", next_step="", place=place)))

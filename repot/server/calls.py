@@ -54,12 +54,12 @@ class Desk:
         try:
             async with self._turn:
                 found = await report(self._root, job, seconds=self._seconds)
-        except Failed as failure:
+        except (Failed, OSError) as failure:  # the last: of the cache folder, or a full disk
             found = {
                 "command": job.command,
                 "verdict": "fault",
                 "summary": ["This is a fault of Repot, not of your input. Please report it."],
-                "fault": {"error": "no report", "message": str(failure)},
+                "fault": {"error": type(failure).__name__, "message": str(failure)},
             }
         result = paged(readable(tool.view(found)), tool.first)
         self._shelf.keep(result)

@@ -123,7 +123,7 @@ def _arguments(root: Root, job: Job, folder: Path, file: Path) -> list[str]:
     arguments = list(job.arguments)
     if job.text is not None:
         plan = folder / PLAN
-        plan.write_bytes(job.text.encode("utf-8", "surrogatepass"))
+        plan.write_bytes(job.text.encode("utf-8", "surrogateescape"))
         arguments = [str(plan), *arguments]
     report = file if job.prints else "-"
     options = [f"--repo={root.folder}", f"--json={report}", "--traceback", *job.options]

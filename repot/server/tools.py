@@ -6,7 +6,7 @@ becomes `--option=value`, or stands behind `--`: no value is ever taken for an o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -67,7 +67,26 @@ class Tool:
             said = error.message if len(error.message) <= 300 else f"{error.message[:300]} ..."
             raise bad_argument(f"{where}: {said}" if where else said)
         arguments: Arguments = given or {}
+        if not all(map(_is_writable, _strings(arguments))):
+            raise bad_argument("A text holds half a character, which no file and no name can.")
         return arguments
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for item in value.values() if isinstance(value, Mapping) else ():
+        yield from _strings(item)
+    for item in value if isinstance(value, list) else ():
+        yield from _strings(item)
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @cache

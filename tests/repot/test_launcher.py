@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from repot.launcher import COMMAND, SERVER, wanted
 from tests.interpreters import interpreters
 from tests.repot.rig import TRAP, VERSION, Installation, packages, probing, variables, write
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
@@ -97,6 +98,33 @@ def test_the_script_goes_on_in_its_own_process_where_it_may(
     assert again["origin"][1] == str(probe.site / "repot" / "launcher.py")
     again = told(probe, [probe.python, "-m", "repot"], users)
     assert again["origin"][1] == str(probe.site / "repot" / "launcher.py")
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
+def test_without_the_sdk_it_is_the_engine_that_answers_for_the_server(
+    probe: Installation, users: Path, start: Start
+) -> None:
+    packages(users, "mcp", "anyio")  # not that one
+    found = told(probe, [*start(probe), "mcp", "--root", "."], users, PYTHONPATH=".")
+    assert found["argv"] == ["mcp", "--root", "."]
+    assert found["path"][0] == str(probe.engine)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "module"),
+    [
+        (["mcp", "--root", "x"], SERVER),
+        (["mcp", "--root=x"], SERVER),
+        (["mcp", "--root"], COMMAND),
+        (["mcp", "--help"], COMMAND),
+        (["mcp", "--root", "x", "--help"], COMMAND),
+        (["mcp", "x", "--root"], COMMAND),
+        (["apply", "mcp"], COMMAND),
+        ([], COMMAND),
+    ],
+)
+def test_one_command_line_alone_is_the_servers(arguments: list[str], module: str) -> None:
+    assert wanted(arguments) == module
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="this Python has no safe path")

@@ -24,6 +24,7 @@ from transforms.result.changes import Blob, Change, ChangeSet
 from transforms.result.outcome import Destination, Outcome
 from transforms.tree import Tree, WorkingTree
 from verify import cli
+from verify.commands import mcp
 
 PLAN = """\
 format = 1
@@ -704,3 +705,22 @@ class TestProcess:
         assert done.stderr == "Interrupted: nothing was written.\n"
         assert done.returncode == 130
         assert files(repo) == UNTOUCHED
+
+
+class TestMcp:
+    def test_without_the_sdk_it_says_what_to_install(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(mcp, "find_spec", lambda _name: None)
+        code, _, err = run("mcp", "--root", ".")
+        assert code == 2
+        assert "repot mcp: refused (no-extra)" in err
+        assert "pip install 'repot[mcp]'" in err
+
+    def test_with_it_the_launcher_would_have_started_it(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(mcp, "find_spec", lambda _name: object())
+        code, _, err = run("mcp", "--root", ".")
+        assert code == 2
+        assert "started by the installed command" in err

@@ -37,6 +37,7 @@ def planned(found: Outline, written: str | None) -> Report:
                     "line": node.line,
                     "lines": node.lines,
                     "uses": [nodes[n].names[0] for n in sorted(found.graph.uses[node.number])],
+                    "copies": sorted(found.graph.copied[node.number]),
                 }
                 for node in nodes
             ],

@@ -105,6 +105,13 @@ def test_an_engine_that_says_nothing_is_a_fault(
     assert "Please report it" in answer.content["summary"][0]
 
 
+def test_a_cache_that_cannot_be_written_is_told(root: Root, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file\n")
+    answer = anyio.run(Desk(root).answer, "certify", {})
+    assert (answer.failed, answer.content["verdict"]) == (True, "fault")
+    assert str(tmp_path / "cache") in answer.content["fault"]["message"]
+
+
 def test_a_report_beyond_all_bounds_is_refused(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_MOST_BYTES", 1000)
     engine(monkeypatch, "print(' ' * 2000)")

@@ -80,7 +80,8 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     # A lookup that may reach what moves; definitions that use each other; a module that goes whole.
     made.git("checkout", "--quiet", "-b", "open", "planned")
     looks = "import shop.orders\n\nprint(vars(shop.orders))\nprint(shop.orders.pay())\n"
-    pair = "def a():\n    return b()\n\n\ndef b():\n    return a()\n\n\ndef c():\n    return a()\n"
+    pair = "import logging\n\nlog = logging.getLogger('x')\n\n\ndef a():\n    return b()\n\n\n"
+    pair += "def b():\n    return a()\n\n\ndef c():\n    return log.name, a()\n"
     more = {**extra, **plans, "look.py": looks, "pair.py": pair}
     more["plans/whole.toml"] = 'format = 2\n\n[[move]]\nmodule = "till"\nto = "register"\n'
     made.commit({**BEFORE, **more}, "Look at it")

@@ -37,8 +37,7 @@ def refuse_blocked(group: Group, move: Move, tree: Tree) -> None:
             raise Refusal(
                 "clash",
                 f"`{group.located.path}` cannot be created: `{blocker}` has its folder's name.",
-                next_step="Say where the rest of that module goes (`becomes`), or choose another "
-                "destination.",
+                next_step=_elsewhere(module, move),
                 place=move.plan.place(group.spec.line),
             )
         parent = parent.rpartition("/")[0]
@@ -57,6 +56,17 @@ def _refuse_hidden(group: Group, move: Move, tree: Tree) -> None:
             place=move.plan.place(group.spec.line),
         )
         move.accepts.refuse(refusal, (group.located.dotted, group.located.path))
+
+
+def _elsewhere(module: str, move: Move) -> str:
+    """Say what can be done where a module of the folder's name is in the way."""
+    for source in move.sources:
+        if source.located.path == module:
+            return (
+                "Say under its [[source]] which module inside takes the rest, "
+                f'`becomes = "{source.located.dotted}.NAME"`, or choose another destination.'
+            )
+    return "Choose another destination."
 
 
 def _becomes_package(path: str, move: Move) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from transforms.errors import Refusal
+from transforms.errors import Place, Refusal
 from transforms.imports.document import Document
 from transforms.move.claims import already_applied, claim_statements
 from transforms.move.state import DocumentOpener, Group, Move, SourceState
@@ -99,9 +99,23 @@ def _leaving(plan: Plan, tree: Tree) -> list[Source]:
         with suppress(Refusal):
             old = names.locate(spec.module, place).dotted
             new = names.locate_new(spec.becomes, place).dotted
+        if new == old:
+            raise _is_itself(old, place)
         if not new.startswith(old + "."):
             found.append(spec)
     return found
+
+
+def _is_itself(dotted: str, place: Place) -> Refusal:
+    file = f"{dotted.replace('.', '/')}/__init__.py"
+    return Refusal(
+        "plan-schema",
+        f"`becomes` names `{dotted}` itself.",
+        next_step=f'Name the module inside that takes the rest, `becomes = "{dotted}.NAME"`. For '
+        "the rest to stay in the package's `__init__`, turn the module into a package before, by a "
+        f'plan of its own: a [[move]] of it `to` the path that ends in "{file}".',
+        place=place,
+    )
 
 
 def _source(spec: Source, plan: Plan, names: Names, open_document: DocumentOpener) -> SourceState:

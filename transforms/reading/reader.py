@@ -342,6 +342,14 @@ def _check_dotted(table: Reader, key: str, text: str) -> None:
                 f"expected a module's dotted name or path, found `{clipped(text)}`",
                 "Write `package.module` or `package/module.py`; it cannot be relative.",
             )
+        if part == "__init__":
+            package = clipped(text.partition(".__init__")[0])
+            raise table.refuse(
+                key,
+                f"`{clipped(text)}` would be a second module of the code of `{package}`",
+                f'Name the package, "{package}", or its file, such as '
+                f'"{package.replace(".", "/")}/__init__.py".',
+            )
         if keyword.iskeyword(part):
             raise table.refuse(
                 key,

@@ -183,6 +183,12 @@ SCHEMA = {
         "expected a module's dotted name or path, found `.c`",
         "it cannot be relative",
     ),
+    "a package's `__init__` by its own name": (
+        '[[destination]]\nmodule = "a.__init__"\nsymbols = ["X"]\n',
+        5,
+        "`a.__init__` would be a second module of the code of `a`",
+        'Name the package, "a", or its file, such as "a/__init__.py".',
+    ),
     "a module called like a keyword": (
         '[[destination]]\nmodule = "a.class"\nsymbols = ["X"]\n',
         5,

@@ -274,6 +274,8 @@ class Imports:
             return ""
         if row.member == "TYPE_CHECKING" and row.module == "typing":
             return ""
+        if "__init__" in row.module.split("."):
+            return "loads the code of a package once more, as a module of its own"
         tree = self.both.target
         name = row.module if row.member in (None, "*") else f"{row.module}.{row.member}"
         path = file_of(tree, name) or file_of(tree, row.module)
@@ -414,7 +416,12 @@ def _apart(plain: set[Plain]) -> set[tuple[str, str | None]]:
 
 @lru_cache(maxsize=1 << 14)
 def file_of(tree: Tree, name: str) -> str:
-    """Give the file or folder that a dotted name leads to, from the top, `src` or any root."""
+    """Give the file or folder that a dotted name leads to, from the top, `src` or any root.
+
+    None for a package's `__init__` by its own name: that is a second module of the same code.
+    """
+    if "__init__" in name.split("."):
+        return ""
     inner = name.replace(".", "/")
     for root in ("", "src/", *(f"{r}/" for r in tree.roots if r)):
         for path in (f"{root}{inner}/__init__.py", f"{root}{inner}.py"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -76,6 +75,7 @@ class Side:
         self._modules: dict[str, Module | None] = {}
         self._cache: dict[tuple[str, str, Look], Meaning] = {}
         self._found: dict[tuple[str, int, str], tuple[str, ...]] = {}
+        self._beside: dict[str, str] = {}
         self._edges: dict[str, set[tuple[str, int]]] = {}
         self._named: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._cycles = 0
@@ -160,13 +160,21 @@ class Side:
 
     def find(self, importer: str, level: int, dotted: str) -> list[str]:
         """Give the stems that an import in the file `importer` may name; none if it is outside."""
-        folder = stem_of(importer)
-        if not importer.endswith("__init__.py"):
-            folder = folder.rpartition("/")[0]
-        asked = folder, level, dotted
-        if asked not in self._found:
-            self._found[asked] = tuple(self._find(*asked))
-        return list(self._found[asked])
+        asked = self._folder_of(importer), level, dotted
+        found = self._found.get(asked)
+        if found is None:
+            found = self._found[asked] = tuple(self._find(*asked))
+        return list(found)
+
+    def _folder_of(self, importer: str) -> str:
+        """Give the folder whose modules lie beside a file; many ask for the same."""
+        folder = self._beside.get(importer)
+        if folder is None:
+            folder = stem_of(importer)
+            if not importer.endswith("__init__.py"):
+                folder = folder.rpartition("/")[0]
+            self._beside[importer] = folder
+        return folder
 
     def _find(self, folder: str, level: int, dotted: str) -> list[str]:
         parts = dotted.split(".") if dotted else []
@@ -452,8 +460,10 @@ class Side:
         self, module: Module, unit: int, guards: tuple[Guard, ...], *, hint: bool
     ) -> tuple[Any, ...] | None:
         """Describe conditions alike in both trees; None if never run, or read by a type checker."""
+        if not guards:
+            return ()
         found: list[Any] = []
-        owned = bool(guards) and not only_imports(module.source.units[unit].node)
+        owned = not only_imports(module.source.units[unit].node)
         for guard in guards:
             if (holds := self._holds(module, guard, hint)) is False:
                 return None
@@ -488,13 +498,3 @@ class Side:
         """Describe a condition by its shape and what its names mean."""
         names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
         return (ast.dump(test), tuple(self.lookup(module, n).whats for n in names))
-
-
-def named(side: Side, dotted: str) -> Iterator[tuple[str, str, list[str]]]:
-    """List the modules, the name in each, and the rest, that a dotted path may mean."""
-    parts = re.split("[.:]", dotted)
-    for size in range(1, len(parts)):
-        stems = side.find("", 0, ".".join(parts[:size]))
-        if size > 1 and not stems:
-            return  # nor is there anything within
-        yield from ((stem, parts[size], parts[size + 1 :]) for stem in stems)

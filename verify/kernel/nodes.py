@@ -12,6 +12,8 @@ from functools import lru_cache
 _WITHOUT = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "is_async", "level"}
 )
+# Lists that hold something else than nodes: names, or nothing where there is no default or key.
+_MIXED = frozenset({"names", "kw_defaults", "keys", "kwd_attrs"})
 _NODE = ast.AST
 
 
@@ -38,10 +40,14 @@ def children(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in _fields[node.__class__]:
         value = getattr(node, name, None)
-        if value.__class__ is list:
-            found += [part for part in value if isinstance(part, _NODE)]
-        elif isinstance(value, _NODE):
-            found.append(value)
+        if value:  # most are empty
+            if value.__class__ is not list:
+                if isinstance(value, _NODE):
+                    found.append(value)
+            elif name in _MIXED:
+                found += [part for part in value if isinstance(part, _NODE)]
+            else:
+                found += value
     return found
 
 

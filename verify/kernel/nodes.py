@@ -6,7 +6,11 @@ Contexts and operators are left out: nobody looks for them, and they are a third
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import TypeVar
+
+_Kind = TypeVar("_Kind", bound=ast.AST)
 
 # Fields that never hold a node that is listed, whatever the kind of node.
 _WITHOUT = frozenset(
@@ -59,3 +63,23 @@ def walk(node: ast.AST) -> tuple[ast.AST, ...]:
         if _fields[part.__class__]:  # most have none
             found += children(part)
     return tuple(found)
+
+
+@lru_cache(maxsize=1 << 14)
+def by_kind(node: ast.AST) -> Mapping[type, list[ast.AST]]:
+    """Give a node and all below it by their kinds; who looks for a few need not look at all."""
+    found: dict[type, list[ast.AST]] = {}
+    for part in walk(node):
+        kind = part.__class__
+        if kind in found:
+            found[kind].append(part)
+        else:
+            found[kind] = [part]
+    return found
+
+
+def of_kind(node: ast.AST, *kinds: type[_Kind]) -> Iterator[_Kind]:
+    """List the nodes of some kinds, a node itself among them, kind by kind."""
+    every = by_kind(node)
+    for kind in kinds:
+        yield from every.get(kind, ())  # type: ignore[misc]

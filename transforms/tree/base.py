@@ -17,6 +17,7 @@ from transforms.result.changes import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, B
 _PLAIN = re.compile(rb"[\w /-]+(?:\|[\w /-]+)*")
 # How a search begins that matches no ASCII: most files are nothing else, which is told at once.
 BEYOND_ASCII = rb"(?=[\x80-\xff])"
+_ASCII = bytes(range(128))
 # The same as whole words, which may begin with a letter or not: where none of them stands at all,
 # no word does.
 _WORDS = re.compile(rb"\\b(?:\(\?:((?:\w\?)?\w+(?:\|(?:\w\?)?\w+)*)\)|(\w+))\\b")
@@ -131,7 +132,12 @@ def listed(listing: bytes) -> Iterator[tuple[str, int, str]]:
 def matcher(needle: re.Pattern[bytes]) -> Callable[[bytes], object]:
     """Give the fastest function that tells whether bytes match somewhere."""
     if needle.pattern.startswith(BEYOND_ASCII):
-        return lambda data: not data.isascii() and needle.search(data)
+        # What matches in a text stands there too once its ASCII, most of it, is left out.
+        return lambda data: (
+            not data.isascii()
+            and needle.search(data.translate(None, _ASCII))
+            and needle.search(data)
+        )
     if needle.flags:
         return needle.search
     if _PLAIN.fullmatch(needle.pattern):

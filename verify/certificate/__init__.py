@@ -7,7 +7,7 @@ along     what goes along with a module that moved whole
 both      the two trees side by side: what each of the following asks
 comments  comments that belong to no statement
 conserve  which statement of one side is which of the other
-cycles    imports that close a circle
+cycles    what importing a module runs, and imports that close a circle
 dynamic   code that reaches what no one can tell
 findings  what a certificate says, and one in the making
 imports   whether each import is there for a reason
@@ -35,7 +35,7 @@ from typing import Protocol
 
 from verify.certificate.along import Along
 from verify.certificate.comments import Comments
-from verify.certificate.conserve import pair
+from verify.certificate.conserve import named, pair
 from verify.certificate.cycles import cycles
 from verify.certificate.findings import (
     CERTIFIED,
@@ -53,7 +53,7 @@ from verify.certificate.names import PATH, as_bytes
 from verify.certificate.order import Order
 from verify.certificate.pieces import Shapes
 from verify.certificate.reach import Reach
-from verify.certificate.resolve import Side, named
+from verify.certificate.resolve import Side
 from verify.certificate.source import (
     Module,
     OpaqueError,

@@ -6,12 +6,13 @@ is matched by its name and compared statement by statement, down to the innermos
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from verify.certificate.pieces import Place, Shapes, name_of
-from verify.certificate.resolve import Side, named
+from verify.certificate.resolve import Side
 from verify.certificate.source import (
     Module,
     Source,
@@ -164,3 +165,13 @@ class _Matcher:
                 rank = [(-self.flow[ours[0], theirs[0]], ours) for ours in texts[unit.text]]
                 self.found.copies[theirs] = min(rank)[1]
                 del self.theirs[theirs]
+
+
+def named(side: Side, dotted: str) -> Iterator[tuple[str, str, list[str]]]:
+    """List the modules, the name in each, and the rest, that a dotted path may mean."""
+    parts = re.split("[.:]", dotted)
+    for size in range(1, len(parts)):
+        stems = side.find("", 0, ".".join(parts[:size]))
+        if size > 1 and not stems:
+            return  # nor is there anything within
+        yield from ((stem, parts[size], parts[size + 1 :]) for stem in stems)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from verify.certificate.names import NOW, Facts, words
@@ -12,6 +13,28 @@ from verify.certificate.source import Module
 _LOADERS = {"builtins.__import__", "importlib.import_module", "pkgutil.resolve_name"}
 ATTRIBUTES = {"globals", "vars", "getattr", "setattr", "delattr"}
 SUSPECT = {"exec", "eval", "__import__", "import_module", "resolve_name", *ATTRIBUTES}
+
+_RUNS = re.compile(
+    r"(?<![.\w])(?:exec|eval)\b|\b(?:__import__|import_module|run_module)\b|\bmodules\s*\["
+)
+_RUNNING = frozenset({"exec", "eval", "__import__", "import_module", "run_module", "modules"})
+# Bytes that may spell a name otherwise: of letters that Python normalises, of a coding of its own.
+_LETTERS = (
+    "c2aa c2ba c4b2 c4b3 c5bf c787 c788 c789 c78a c78b c78c c7b1 c7b2 c7b3 cab0 cab2 cab3 cab7 "
+    "cab8 cba1 cba2 cba3 e1b4 e1b5 e1b6 e281b1 e281bf e28290 e28291 e28292 e28293 e28295 "
+    "e28296 e28297 e28298 e28299 e2829a e2829b e2829c e284 e285 e2b1bc e2b1bd ea9fb2 ea9fb3 "
+    "ea9fb4 efac efb8b3 efb8b4 efb98d efb98e efb98f efbcbf f0909ea5 f09d f09faf"
+)
+SPELLED = re.compile(
+    rb"(?=[\x80-\xff])(?:%s" % b"|".join(map(re.escape, map(bytes.fromhex, _LETTERS.split())))
+    + rb"|\xef\xbc[\x90-\x99\xa1-\xba]|\xef\xbd[\x81-\x9a])"
+)
+CODINGS = (b"tf-7", b"tf_7", b"tf7", b"TF-7", b"unicode_escape", b"unicode-escape")
+
+
+def runs_code(text: str, found: frozenset[str]) -> bool:
+    """Tell whether a file may run a text or load a module by one; `found` are its words."""
+    return not _RUNNING.isdisjoint(found) and _RUNS.search(text) is not None
 
 
 def hidden(

@@ -10,11 +10,30 @@ from typing import NamedTuple
 
 from verify.certificate.both import Both
 from verify.certificate.meaning import Look
-from verify.certificate.names import HINT, LocalImport, Ref, words
+from verify.certificate.names import HINT, LocalImport, Ref, all_words, words
 from verify.certificate.resolve import Side
 from verify.certificate.source import Import, Module, Unit
 
 _TYPING = frozenset({"typing", "typing_extensions"})
+_IMPORT = re.compile(r"\bimport\b")
+_BLOCK = re.compile(r"\n\s*(?:from|import|def|class|if|try|for|while|with|return)\b")
+
+
+def imports_in(text: str) -> list[tuple[frozenset[str], frozenset[str], bool]] | None:
+    """List what may be imports: the words before and after the keyword, and if a star is there.
+
+    None where that is too much to look at: no file may take for ever.
+    """
+    found, left = [], 65536 + 16 * len(text)
+    for at in _IMPORT.finditer(text):
+        end = _BLOCK.search(text, at.end())
+        after = text[at.end() : end.start() if end else len(text)]
+        before = text[text.rfind("\n", 0, at.start()) + 1 : at.start()]
+        left -= len(before) + len(after)
+        if left < 0:
+            return None
+        found.append((all_words(before), all_words(after), "*" in after))
+    return found
 
 
 class Entry(NamedTuple):

@@ -5,10 +5,20 @@ A definition is named after the base's statement that holds it, so meanings comp
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, NamedTuple
 
 Key = tuple[str, int]  # a statement: its path in the base (or `+path` if only the target has it)
 What = tuple[Any, ...]  # ("def", key, name, ordinal), ("mod", stem), ("ext", dotted), ...
+
+# What a module has without binding it.
+BUILTINS = frozenset(dir(builtins))
+SPECIAL = {
+    *("__name__", "__file__", "__package__", "__spec__", "__path__", "__loader__", "__doc__"),
+    *("__dict__", "__annotations__", "__builtins__", "__cached__", "__module__"),
+}
+# Of these, what a module has wherever it stands; `__file__` is looked at where it is used.
+GOES_ALONG = {"__path__", "__dict__", "__annotations__", "__builtins__", "__file__"}
 
 
 class Look(NamedTuple):

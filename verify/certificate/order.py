@@ -6,7 +6,9 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import partial
 
+from verify.certificate.cycles import Run, Step, outside
 from verify.certificate.judge import Judge
 from verify.certificate.meaning import Look
 from verify.certificate.names import HARMLESS, HINT, NOW, arguments, last_name
@@ -57,9 +59,11 @@ class Order:
         self.old = judge.stems
         self.new = {module.stem: module for module in judge.new.values()}
         self._active: dict[tuple[Side, str, int], bool] = {}
-        self._runs: dict[tuple[Side, str], _Run] = {}
+        self._runs: dict[tuple[Side, str], Run] = {}
         self._touched: dict[Place, frozenset[object]] = {}
         self._imports: dict[tuple[Side, str], dict[int, list[tuple[Import, list[str]]]]] = {}
+        self._steps: dict[tuple[Side, str], list[Step]] = {}
+        self._importing: dict[str, dict[str, None]] | None = None
 
     def run(self) -> None:
         """Compare what loading the changed modules did, and does now."""
@@ -83,11 +87,12 @@ class Order:
                 for name in sorted(late - self._late(old, old.source.units[before])):
                     self._note(new, after, f"{name} is bound only below this")
 
-    def _run(self, side: Side, entry: str) -> _Run:
+    def _run(self, side: Side, entry: str) -> Run:
         """Load a module; what that does is told once."""
         run = self._runs.get((side, entry))
         if run is None:
-            run = _Run(self, side, self.old if side is self.judge.base else self.new, entry)
+            known = self.old if side is self.judge.base else self.new
+            run = Run(partial(self.steps, side), known, entry)
             if len(self._runs) < _MOST_KEPT:
                 self._runs[side, entry] = run
         return run
@@ -163,6 +168,25 @@ class Order:
                     stems = side.find(module.path, item.level, item.module)
                     found[site.unit].append((item, stems))
         return self._imports[place]
+
+    def steps(self, side: Side, module: Module) -> list[Step]:
+        """List what loading a module runs: each statement, with what it imports first."""
+        place = side, module.path
+        if place not in self._steps:
+            items, known = (
+                self.imports(side, module),
+                self.old if side is self.judge.base else self.new,
+            )
+            self._steps[place] = [
+                (
+                    unit.index,
+                    side.key(module, unit.index),
+                    [(item, stems, outside(known, item, stems)) for item, stems in taken],
+                )
+                for unit in module.source.units
+                for taken in [items.get(unit.index, ())]
+            ]
+        return self._steps[place]
 
     def _note(self, new: Module, index: int, why: str) -> None:
         line = new.source.units[index].first
@@ -280,17 +304,13 @@ class Order:
 
     def _importers(self, stem: str) -> list[str]:
         """List the changed modules that imported one that is gone."""
-        base = self.judge.base
-        return [
-            other
-            for other, module in self.old.items()
-            if other in self.new
-            and any(
-                stem in base.find(module.path, item.level, item.module)
-                for site, item in module.imports()
-                if base.guards(module, site.unit, site.guards, hint=False) is not None
-            )
-        ]
+        if self._importing is None:
+            self._importing = {}
+            for other, module in self.old.items():
+                for items in self.imports(self.judge.base, module).values():
+                    for known in (stem for _, stems in items for stem in stems):
+                        self._importing.setdefault(known, {})[other] = None
+        return [other for other in self._importing.get(stem, ()) if other in self.new]
 
     def acts(self, side: Side, module: Module, unit: Unit) -> bool:
         """Tell whether a top-level statement may do more than bind names."""
@@ -445,56 +465,3 @@ class Order:
                     refs = self.judge.facts(module, inner).refs
                     todo.extend(r.name for r in refs if not r.local and r.when != HINT)
         return late
-
-
-class _Run:
-    """An import of a module: `trace` is what acts, `faults` what is taken before it is bound."""
-
-    def __init__(self, order: Order, side: Side, modules: dict[str, Module], entry: str) -> None:
-        self.order, self.side, self.modules = order, side, modules
-        self.trace: list[Place] = []
-        self.faults: set[tuple[str, int, str, str]] = set()
-        self._reached: dict[str, float] = {}
-        self._whole: set[str] = set()  # with all that it lies in
-        self._ran: dict[Place, int] = {}  # where in the trace
-        self._outside: dict[str, int] = {}  # what no one here changed: how much ran before
-        self._load(entry)
-
-    def before(self, place: Place, other: _Run) -> set[str]:
-        """List what was loaded before a statement ran, of what the other run loads as well."""
-        at = self._ran[place]
-        return {n for n, size in self._outside.items() if size <= at and n in other._outside}
-
-    def _load(self, stem: str) -> None:
-        if stem in self._whole:
-            return
-        parts = stem.split("/")
-        for size in range(1, len(parts) + 1):
-            part = "/".join(parts[:size])
-            if part in self.modules and part not in self._reached:
-                self._execute(self.modules[part])
-        self._whole.add(stem)
-
-    def _execute(self, module: Module) -> None:
-        items = self.order.imports(self.side, module)
-        for unit in module.source.units:
-            self._reached[module.stem] = unit.index
-            for item, stems in items.get(unit.index, ()):
-                self._take(module, item, stems)
-            place = self.side.key(module, unit.index)
-            self._ran.setdefault(place, len(self.trace))
-            self.trace.append(place)
-        self._reached[module.stem] = float("inf")
-
-    def _take(self, module: Module, item: Import, stems: list[str]) -> None:
-        for name in stems if item.level else [item.module]:
-            if not any(stem in self.modules for stem in stems):
-                self._outside.setdefault(name, len(self.trace))
-        for stem in stems:
-            self._load(stem)
-            found = self.modules.get(stem)
-            made = found.names.get(item.member or "", ()) if found else ()
-            if made and all(site.unit >= self._reached[stem] for site in made):
-                self.faults.add((module.stem, item.line, stem, str(item.member)))
-            elif item.member and not made:
-                self._load(f"{stem}/{item.member}")

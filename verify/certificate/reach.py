@@ -6,11 +6,15 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from posixpath import dirname
+from typing import NamedTuple
 from unicodedata import is_normalized, normalize
 
 from verify.certificate.along import TESTS
-from verify.certificate.dynamic import ATTRIBUTES, SUSPECT, hidden
+from verify.certificate.conserve import named
+from verify.certificate.dynamic import ATTRIBUTES, CODINGS, SPELLED, SUSPECT, hidden, runs_code
+from verify.certificate.imports import imports_in
 from verify.certificate.judge import Judge
 from verify.certificate.meaning import Look
 from verify.certificate.names import (
@@ -22,7 +26,7 @@ from verify.certificate.names import (
     last_name,
     words,
 )
-from verify.certificate.resolve import Side, named
+from verify.certificate.resolve import Side
 from verify.certificate.source import (
     FUNCTIONS,
     Module,
@@ -41,42 +45,20 @@ Read = Callable[[Iterable[str]], Mapping[str, bytes]]
 # the module's stem, and the name there.
 Use = tuple[int, str, str, str]
 Search = Callable[[re.Pattern[bytes], Iterable[str]], Iterable[str]]
-_IMPORT = re.compile(r"\bimport\b")
-_BLOCK = re.compile(r"\n\s*(?:from|import|def|class|if|try|for|while|with|return)\b")
-_RUNS = re.compile(
-    r"(?<![.\w])(?:exec|eval)\b|\b(?:__import__|import_module|run_module)\b|\bmodules\s*\["
-)
-# Bytes that may spell a name otherwise: of letters that Python normalises, of a coding of its own.
-_LETTERS = (
-    "c2aa c2ba c4b2 c4b3 c5bf c787 c788 c789 c78a c78b c78c c7b1 c7b2 c7b3 cab0 cab2 cab3 cab7 "
-    "cab8 cba1 cba2 cba3 e1b4 e1b5 e1b6 e281b1 e281bf e28290 e28291 e28292 e28293 e28295 "
-    "e28296 e28297 e28298 e28299 e2829a e2829b e2829c e284 e285 e2b1bc e2b1bd ea9fb2 ea9fb3 "
-    "ea9fb4 efac efb8b3 efb8b4 efb98d efb98e efb98f efbcbf f0909ea5 f09d f09faf"
-)
-_SPELLED = re.compile(
-    rb"(?=[\x80-\xff])(?:%s" % b"|".join(map(re.escape, map(bytes.fromhex, _LETTERS.split())))
-    + rb"|\xef\xbc[\x90-\x99\xa1-\xba]|\xef\xbd[\x81-\x9a])"
-)
-_CODINGS = (b"tf-7", b"tf_7", b"tf7", b"TF-7", b"unicode_escape", b"unicode-escape")
 _LOADS = {"import_module", "__import__", "run_module"}
 _PATCHES = {"setattr", "delattr", "object", "patch", "setitem"}
 
 
-def _imports_in(text: str) -> list[tuple[frozenset[str], frozenset[str], bool]] | None:
-    """List what may be imports: the words before and after the keyword, and if a star is there.
+class _Sought(NamedTuple):
+    """What is looked for: names by their module, the last names of these, and how one is spelled.
 
-    None where that is too much to look at: no file may take for ever.
+    `there` are names that somebody reaches without the name of their module.
     """
-    found, left = [], 65536 + 16 * len(text)
-    for at in _IMPORT.finditer(text):
-        end = _BLOCK.search(text, at.end())
-        after = text[at.end() : end.start() if end else len(text)]
-        before = text[text.rfind("\n", 0, at.start()) + 1 : at.start()]
-        left -= len(before) + len(after)
-        if left < 0:
-            return None
-        found.append((all_words(before), all_words(after), "*" in after))
-    return found
+
+    names: Mapping[str, set[str]]
+    tails: set[str]
+    there: frozenset[str]
+    path: re.Pattern[str]
 
 
 class Reach:
@@ -199,8 +181,8 @@ class Reach:
                 ]
                 for every in (new, fresh | new)
             )
-            found = set(self.search(re.compile(b"|".join((*tails, *_CODINGS))), self.python))
-            found.update(self.search(_SPELLED, self.python))
+            found = set(self.search(re.compile(b"|".join((*tails, *CODINGS))), self.python))
+            found.update(self.search(SPELLED, self.python))
             inner = [p for p in self.python if any(p.startswith(f"{stem}/") for stem in fresh)]
             found.update(self.search(re.compile(rb"\bfrom\s*\."), inner) if inner else ())
             takes = re.compile(rb"\b(?:%s)\b" % b"|".join(taken))
@@ -249,11 +231,12 @@ class Reach:
         stems = {*self.lost, *self.watched, *self.gained}
         inside = {stem for stem in stems if stem and path.startswith(f"{stem}/")}
         stems = {s for s in stems if not s or s in inside or s.rpartition("/")[2] in found}
-        if not is_normalized("NFKC", text):
+        if not text.isascii() and not is_normalized("NFKC", text):
             text = f"{text}\n{normalize('NFKC', text)}"
-        imports, runs = _imports_in(text) if stems else [], _RUNS.search(text)
+        imports = imports_in(text) if stems else []
         if not stems or imports is None:
             return bool(stems)
+        runs = runs_code(text, found)
         for stem in stems:
             parent, _, tail = stem.rpartition("/")
             lost = self.lost.get(stem, set())
@@ -276,10 +259,9 @@ class Reach:
 
     def _report(self, module: Module) -> None:
         """Report what one file reaches that is gone or that a patch no longer hits."""
-        stems = {*self.lost, *self.watched, *self.gained}
-        names = {s: self.lost.get(s, set()) | self.watched.get(s, set()) for s in stems}
+        names = self._sought.names
         side = self.target if module.changed else self.base  # what is meant, not what is found
-        for line, how, stem, name in self._uses(side, module, names) if names else ():
+        for line, how, stem, name in self._uses(side, module) if names else ():
             lost, dotted, why = self.lost.get(stem, set()), f"{stem.replace('/', '.')}.{name}", ""
             if how == "value":
                 why = f"no one can tell what is read from {stem.replace('/', '.')}"
@@ -306,19 +288,28 @@ class Reach:
         lost = {n for n in names if n not in module.names} if not module.changed else set()
         if lost:
             self.lost[module.stem] |= lost
+            self.__dict__.pop("_sought", None)  # looked for anew from here on
         for name in sorted(lost):
             for _, ref in self.judge.uses(module, name):
                 why = f"a star import no longer brings {name}"
                 self.judge.residual("target", module.source, ref.line, "reach", why)
 
-    def _uses(self, side: Side, module: Module, names: Mapping[str, set[str]]) -> Iterator[Use]:
-        """List what a file reaches of these names, by module."""
+    @cached_property
+    def _sought(self) -> _Sought:
+        """Give what is looked for in each file."""
+        stems = {*self.lost, *self.watched, *self.gained}
+        names = {s: self.lost.get(s, set()) | self.watched.get(s, set()) for s in stems}
         tails = {stem.rpartition("/")[2] for stem in names}
-        # What was only read there is reached through the module: by a name of it, or its path.
-        wanted = {name for name in module.names if self._leads(side, module, name, names)}
         # Of a module that is gone, nothing is reached but through its name.
-        wanted = wanted.union(*(self.lost.get(stem, ()) for stem in names.keys() - self.settled))
+        there = frozenset().union(*(self.lost.get(stem, ()) for stem in stems - self.settled))
         path = re.compile(rf"[.\"'}}:\\]\s*(?:{'|'.join(map(re.escape, sorted(tails)))})\b")
+        return _Sought(names, tails, there, path)
+
+    def _uses(self, side: Side, module: Module) -> Iterator[Use]:
+        """List what a file reaches of the names that are looked for, by module."""
+        names, tails, there, path = self._sought
+        # What was only read there is reached through the module: by a name of it, or its path.
+        wanted = {name for name in module.names if self._leads(side, module, name, names)} | there
         for unit in module.source.units:
             if not _may_use(unit, wanted, tails, path):
                 continue

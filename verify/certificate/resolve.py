@@ -7,15 +7,16 @@ definition is named after the base's statement that holds it, so meanings compar
 from __future__ import annotations
 
 import ast
-import builtins
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from verify.certificate.meaning import (
+    BUILTINS,
+    GOES_ALONG,
     RUN,
+    SPECIAL,
     Alternative,
     Key,
     Look,
@@ -39,16 +40,7 @@ from verify.certificate.source import (
 from verify.certificate.whole import LEFT
 
 _Seen = frozenset[tuple[str, str]]
-_BUILTINS = frozenset(dir(builtins))
-_SPECIAL = {
-    *("__name__", "__file__", "__package__", "__spec__", "__path__", "__loader__", "__doc__"),
-    *("__dict__", "__annotations__", "__builtins__", "__cached__", "__module__"),
-}
-# Of these, what a module has wherever it stands; `__file__` is looked at where it is used.
-_GOES_ALONG = {"__path__", "__dict__", "__annotations__", "__builtins__", "__file__"}
 CHECKING = {"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"}
-
-
 _AS_IT_IS: Mapping[str, str] = {}
 
 
@@ -76,6 +68,9 @@ class Side:
         self._modules: dict[str, Module | None] = {}
         self._cache: dict[tuple[str, str, Look], Meaning] = {}
         self._found: dict[tuple[str, int, str], tuple[str, ...]] = {}
+        self._beside: dict[str, str] = {}
+        self._exported: dict[str, frozenset[str] | None] = {}
+        self._listing, self._cut = set[str](), 0  # whose names are being listed
         self._edges: dict[str, set[tuple[str, int]]] = {}
         self._named: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._cycles = 0
@@ -160,9 +155,11 @@ class Side:
 
     def find(self, importer: str, level: int, dotted: str) -> list[str]:
         """Give the stems that an import in the file `importer` may name; none if it is outside."""
-        folder = stem_of(importer)
-        if not importer.endswith("__init__.py"):
-            folder = folder.rpartition("/")[0]
+        folder = self._beside.get(importer)
+        if folder is None:
+            home = stem_of(importer)
+            folder = home if importer.endswith("__init__.py") else home.rpartition("/")[0]
+            self._beside[importer] = folder
         asked = folder, level, dotted
         if asked not in self._found:
             self._found[asked] = tuple(self._find(*asked))
@@ -230,8 +227,8 @@ class Side:
         return Meaning(distinct(found), snapshot) if found else self._unbound(module, name)
 
     def _unbound(self, module: Module, name: str) -> Meaning:
-        if name not in _SPECIAL:
-            kind = "builtin" if name in _BUILTINS else "free"
+        if name not in SPECIAL:
+            kind = "builtin" if name in BUILTINS else "free"
             return one(kind, name, self.outside_stars(module))
         return one("special", name, self._own(module, name))
 
@@ -246,7 +243,7 @@ class Side:
         if name == "__package__":
             home = module.stem if module.package else module.stem.rpartition("/")[0]
             return (stem, module.package, self.called(home))
-        return (stem if name in _GOES_ALONG else module.stem, module.package)
+        return (stem if name in GOES_ALONG else module.stem, module.package)
 
     def starred(self, module: Module, hint: bool = True) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """List the modules of the tree that a module imports a star from, with conditions."""
@@ -266,17 +263,28 @@ class Side:
                 found.add("." * item.level + item.module)
         return tuple(sorted(found))
 
-    def exported(self, stem: str, seen: frozenset[str] = frozenset()) -> frozenset[str] | None:
+    def exported(self, stem: str) -> frozenset[str] | None:
         """List what `from module import *` brings; None if that cannot be told."""
-        module = self.module(stem)
-        if module is None or stem in seen:
-            return frozenset() if stem in seen or stem in self._folders else None
+        if stem not in self._exported:
+            module, cut = self.module(stem), self._cut
+            if module is None or stem in self._listing:
+                self._cut += stem in self._listing  # its names are told by who asked for it first
+                return frozenset() if stem in self._listing or stem in self._folders else None
+            self._listing.add(stem)
+            found = self._brought(module)
+            self._listing.remove(stem)
+            if self._listing and self._cut != cut:
+                return found
+            self._exported[stem] = found
+        return self._exported[stem]
+
+    def _brought(self, module: Module) -> frozenset[str] | None:
         if "__all__" in module.names:
             return module.listed()
         names = {name for name in module.names if not name.startswith("_")}
         for item in (site.imported for site in module.stars if site.imported):
             stems = self.find(module.path, item.level, item.module)
-            for brought in [self.exported(s, seen | {stem}) for s in stems] or [None]:
+            for brought in map(self.exported, stems) if stems else [None]:
                 if brought is None:
                     return None
                 names |= brought
@@ -452,8 +460,10 @@ class Side:
         self, module: Module, unit: int, guards: tuple[Guard, ...], *, hint: bool
     ) -> tuple[Any, ...] | None:
         """Describe conditions alike in both trees; None if never run, or read by a type checker."""
+        if not guards:
+            return ()
         found: list[Any] = []
-        owned = bool(guards) and not only_imports(module.source.units[unit].node)
+        owned = not only_imports(module.source.units[unit].node)
         for guard in guards:
             if (holds := self._holds(module, guard, hint)) is False:
                 return None
@@ -488,13 +498,3 @@ class Side:
         """Describe a condition by its shape and what its names mean."""
         names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
         return (ast.dump(test), tuple(self.lookup(module, n).whats for n in names))
-
-
-def named(side: Side, dotted: str) -> Iterator[tuple[str, str, list[str]]]:
-    """List the modules, the name in each, and the rest, that a dotted path may mean."""
-    parts = re.split("[.:]", dotted)
-    for size in range(1, len(parts)):
-        stems = side.find("", 0, ".".join(parts[:size]))
-        if size > 1 and not stems:
-            return  # nor is there anything within
-        yield from ((stem, parts[size], parts[size + 1 :]) for stem in stems)

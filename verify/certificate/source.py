@@ -178,7 +178,7 @@ def parse(path: str, data: bytes) -> Source:
 
 
 def _syntax(text: str) -> ast.Module:
-    if sum(map(text.count, _NESTING)) > MOST_OPERATORS:  # cheap, and rarely true
+    if len(text) > MOST_OPERATORS and sum(map(text.count, _NESTING)) > MOST_OPERATORS:
         for part in re.split("[,;:]", text):
             if len(_OPERATORS.findall(part)) > MOST_OPERATORS:
                 raise OpaqueError(1, "an expression nests too deeply")
@@ -455,22 +455,28 @@ class Module:
         self.package = self.stem != source.path.removesuffix(".py")
         self.names: dict[str, list[Site]] = defaultdict(list)
         self.stars: list[Site] = []
+        self._by_unit: dict[int, list[Site]] = defaultdict(list)
         for unit in source.units:
             for site in sites(unit):
                 (self.stars if site.name == "*" else self.names[site.name]).append(site)
         for found in self.names.values():
             found.sort(key=lambda site: site.what == "later")
+            for site in found:
+                self._by_unit[site.unit].append(site)
 
     def in_unit(self, unit: int) -> list[Site]:
         """List what a statement binds."""
-        return [s for found in self.names.values() for s in found if s.unit == unit]
+        return self._by_unit.get(unit, [])
 
-    def imports(self) -> list[tuple[Site, Import]]:
+    def imports(self) -> Sequence[tuple[Site, Import]]:
         """List what the module's own imports bring, in order."""
-        several = (self.stars, *self.names.values())
-        found = [s for every in several for s in every if s.what != "later"]
-        found.sort(key=lambda s: (s.unit, s.line))
-        return [(s, s.imported) for s in found if s.imported]
+        return self._imports
+
+    @cached_property
+    def _imports(self) -> tuple[tuple[Site, Import], ...]:
+        every = (site for found in (self.stars, *self.names.values()) for site in found)
+        found = sorted((s for s in every if s.what != "later"), key=lambda s: (s.unit, s.line))
+        return tuple((site, site.imported) for site in found if site.imported)
 
     def outside(self, name: str) -> str | None:
         """Give the dotted name that a plain import gives a name, if nothing else binds it."""

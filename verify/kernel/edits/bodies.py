@@ -41,8 +41,16 @@ from verify.kernel.machine.values import (
     key,
 )
 from verify.kernel.trees.effects import PATCHING, targeted
-from verify.kernel.trees.nodes import children, fields, walk
-from verify.kernel.trees.source import DEFINITIONS, IMPORTS, dotted, imports_only, last, stored
+from verify.kernel.trees.nodes import by_kind, children, fields, of_kind, walk
+from verify.kernel.trees.source import (
+    DEFINITIONS,
+    IMPORTS,
+    TRIES,
+    dotted,
+    imports_only,
+    last,
+    stored,
+)
 from verify.kernel.trees.words import words
 
 MOST_STEPS_OF_BODY = 20_000
@@ -98,28 +106,22 @@ def _collect(
     local: bool = False,
 ) -> None:
     """Walk a node in the order of its text; `hidden` are names of the scopes in between."""
-    node = _as_read(node, note=note, local=local)
-    if isinstance(node, (ast.Attribute, ast.Name)):
-        chain = dotted(node)
-        if chain is not None:
-            first, parts = chain
-            if isinstance(first.ctx, ast.Load) and first.id not in hidden:
-                found.append(Reference(_mangled(parts, of), node.lineno, note))
-            return
-    if isinstance(node, ast.stmt) and imports_only(node):
+    node = _as_read(node, note=note, local=local) if note or local else node
+    kind = node.__class__
+    if kind in _LEAVES and _ends(node, hidden, found, note=note, of=of):
         return
-    if note and isinstance(node, ast.Constant) and isinstance(node.value, str):
-        _collect_text(node, hidden, found)
+    if kind in _MAY_IMPORT and imports_only(node):  # type: ignore[arg-type]
         return
     if isinstance(node, ast.Call):
         if _names_logger(node):
             _collect(node.func, hidden, found, note=note)
             return
         node = _patching(_asking(node, hidden, found, note=note), hidden, found, note=note)
-    inner = _inside(node, hidden, top=top) if isinstance(node, _HIDING) else hidden
-    of = node.name if isinstance(node, ast.ClassDef) else of
-    local = isinstance(node, _FUNCTIONS) or (local and not isinstance(node, ast.ClassDef))
-    defines = isinstance(node, DEFINITIONS)
+    inner, defines = hidden, False
+    if kind in _HIDING:
+        inner, defines = _inside(node, hidden, top=top), kind in DEFINITIONS
+        of = node.name if isinstance(node, ast.ClassDef) else of
+        local = kind in _FUNCTIONS or (local and kind is not ast.ClassDef)
     for name in fields(node):
         outer = defines and name in _AROUND
         if top and outer:
@@ -127,9 +129,27 @@ def _collect(
         outer = outer and (name == "decorator_list" or not type_parameters(node))
         within = note or name in ("annotation", "returns")
         value = getattr(node, name, None)
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
+        for child in value if value.__class__ is list else (value,):
+            if isinstance(child, ast.AST) and (within or child.__class__ is not ast.Constant):
                 _collect(child, hidden if outer else inner, found, note=within, of=of, local=local)
+
+
+def _ends(
+    node: ast.AST, hidden: frozenset[str], found: list[Reference], *, note: bool, of: str
+) -> bool:
+    """Collect a chain of names, or a text. Tells whether nothing else is below."""
+    if isinstance(node, ast.Constant):
+        if note and isinstance(node.value, str):
+            _collect_text(node, hidden, found)
+        return True
+    chain = dotted(node)
+    if chain is None:
+        return False
+    first, parts = chain
+    if isinstance(first.ctx, ast.Load) and first.id not in hidden:
+        line = node.lineno  # type: ignore[attr-defined]
+        found.append(Reference(_mangled(parts, of), line, note))
+    return True
 
 
 def _as_read(node: ast.AST, *, note: bool, local: bool) -> ast.AST:
@@ -217,6 +237,8 @@ def _names_logger(node: ast.Call) -> bool:
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BY_TEXT = frozenset({"getattr", "hasattr"})
+_LEAVES = frozenset({ast.Attribute, ast.Name, ast.Constant})
+_MAY_IMPORT = frozenset({*IMPORTS, ast.If, *TRIES})
 _AROUND = ("decorator_list", "bases", "keywords")
 _HIDING = (  # what has names that are seen within it alone
     *DEFINITIONS,
@@ -266,6 +288,8 @@ def own_imports(node: ast.AST) -> tuple[ast.stmt, ...]:
     """List the import statements of a function, with the guards that hold nothing else."""
     found: list[ast.stmt] = []
     body = getattr(node, "body", ())
+    if by_kind(node).keys().isdisjoint(IMPORTS):
+        return ()
     todo: list[ast.AST] = list(reversed(body)) if isinstance(body, list) else []
     while todo:
         at = todo.pop()
@@ -308,30 +332,27 @@ _REACHING = words(
 @lru_cache(maxsize=1 << 15)
 def asks_loaded(node: ast.AST) -> frozenset[str]:
     """Give the texts of a body that asks which modules are loaded."""
-    parts = [*walk(node)]
-    if not any("modules" in (getattr(p, "attr", ""), getattr(p, "id", "")) for p in parts):
+    named = (part.id for part in of_kind(node, ast.Name))
+    if "modules" not in named and all(p.attr != "modules" for p in of_kind(node, ast.Attribute)):
         return frozenset()
-    texts = (p.value for p in parts if isinstance(p, ast.Constant))
+    texts = (part.value for part in of_kind(node, ast.Constant))
     return frozenset(text for text in texts if isinstance(text, str))
 
 
 @lru_cache(maxsize=1 << 15)
 def reaches(node: ast.AST) -> bool:
     """Tell whether a body imports, writes to its module, or may reach others by a lookup."""
-    return bool(asks(node)) or any(
-        isinstance(inner, (*IMPORTS, ast.Global))
-        or getattr(inner, "id", "") in _REACHING
-        or getattr(inner, "attr", "") in _REACHING
-        for inner in walk(node)
+    if asks(node) or not by_kind(node).keys().isdisjoint((*IMPORTS, ast.Global)):
+        return True
+    return any(part.id in _REACHING for part in of_kind(node, ast.Name)) or any(
+        part.attr in _REACHING for part in of_kind(node, ast.Attribute)
     )
 
 
 @lru_cache(maxsize=1 << 15)
 def global_names(node: ast.AST) -> frozenset[str]:
     """Give the names that a body declares to be its module's, and so may bind."""
-    return frozenset(
-        name for inner in walk(node) if isinstance(inner, ast.Global) for name in inner.names
-    )
+    return frozenset(name for part in of_kind(node, ast.Global) for name in part.names)
 
 
 _SETTING = ("builtins.setattr", "builtins.delattr")
@@ -341,8 +362,8 @@ _SETTING = ("builtins.setattr", "builtins.delattr")
 def sets(node: ast.AST) -> bool:
     """Tell whether a body sets attributes of what is not its own."""
     own = binds(node).locals
-    for inner in walk(node):
-        if isinstance(inner, ast.Attribute) and not isinstance(inner.ctx, ast.Load):
+    for inner in of_kind(node, ast.Attribute):
+        if not isinstance(inner.ctx, ast.Load):
             chain = dotted(inner)
             if chain is None or chain[0].id not in own:
                 return True

@@ -18,7 +18,7 @@ from verify.kernel.machine.values import (
     Unknown,
     Value,
 )
-from verify.kernel.trees.nodes import walk
+from verify.kernel.trees.nodes import of_kind
 from verify.kernel.trees.tree import Tree
 from verify.kernel.trees.words import words
 
@@ -110,13 +110,14 @@ def _function_of(told: Hashable) -> Hashable:
 @lru_cache(maxsize=1 << 15)
 def asks(node: ast.AST) -> frozenset[str]:
     """Give the words of a body by which it may ask where something stands."""
-    found = set()
-    for inner in walk(node):
-        for name in ("id", "attr", "arg", "value"):
-            word = getattr(inner, name, None)
-            if isinstance(word, str) and word in _ASKING:
-                found.add(word)
-        if isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") == "warn":
-            if len(inner.args) > 2:
-                found.add("stacklevel")
-    return frozenset(found)
+    said: set[object] = {part.id for part in of_kind(node, ast.Name)}
+    said.update(part.attr for part in of_kind(node, ast.Attribute))
+    said.update(part.arg for part in of_kind(node, ast.arg))
+    said.update(part.arg for part in of_kind(node, ast.keyword))
+    found = said & _ASKING
+    texts = (part.value for part in of_kind(node, ast.Constant))
+    found |= {text for text in texts if isinstance(text, str) and text in _ASKING}
+    for call in of_kind(node, ast.Call) if "warn" in said else ():
+        if getattr(call.func, "attr", "") == "warn" and len(call.args) > 2:
+            found.add("stacklevel")
+    return frozenset(map(str, found))

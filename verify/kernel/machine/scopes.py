@@ -11,6 +11,11 @@ from verify.kernel.trees.source import DEFINITIONS, IMPORTS
 
 INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
+_BARE = frozenset(
+    {ast.Attribute, ast.Call, ast.Constant, ast.keyword, ast.Expr, ast.Subscript, ast.Assign}
+    | {ast.BinOp, ast.Compare, ast.Return, ast.If, ast.Tuple, ast.List, ast.BoolOp, ast.UnaryOp}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Binds:
@@ -34,11 +39,19 @@ def binds(node: ast.AST) -> Binds:
     todo: list[ast.AST] = list(body) if isinstance(body, list) else [body]
     while todo:
         at = todo.pop()
+        kind = at.__class__
+        if kind in _BARE:  # most of them: they say nothing of names, but what is below may
+            todo += children(at)
+            continue
         generator = generator or isinstance(at, (ast.Yield, ast.YieldFrom))
         if isinstance(at, ast.Global):
             outer |= set(at.names)
         elif isinstance(at, ast.Nonlocal):
             between |= set(at.names)
+        elif kind is ast.Name:
+            if not isinstance(at.ctx, ast.Load):  # type: ignore[attr-defined]
+                found.add(at.id)  # type: ignore[attr-defined]
+            continue
         found |= own_names(at)
         if isinstance(at, DEFINITIONS):
             todo += at.decorator_list

@@ -6,12 +6,18 @@ Contexts and operators are left out: nobody looks for them, and they are a third
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import TypeVar
+
+_Kind = TypeVar("_Kind", bound=ast.AST)
 
 # Fields that never hold a node that is listed, whatever the kind of node.
 _WITHOUT = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "is_async", "level"}
 )
+# Lists that hold something else than nodes: names, or nothing where there is no default or key.
+_MIXED = frozenset({"names", "kw_defaults", "keys", "kwd_attrs"})
 _NODE = ast.AST
 
 
@@ -38,10 +44,14 @@ def children(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in _fields[node.__class__]:
         value = getattr(node, name, None)
-        if value.__class__ is list:
-            found += [part for part in value if isinstance(part, _NODE)]
-        elif isinstance(value, _NODE):
-            found.append(value)
+        if value:  # most are empty
+            if value.__class__ is not list:
+                if isinstance(value, _NODE):
+                    found.append(value)
+            elif name in _MIXED:
+                found += [part for part in value if isinstance(part, _NODE)]
+            else:
+                found += value
     return found
 
 
@@ -53,3 +63,23 @@ def walk(node: ast.AST) -> tuple[ast.AST, ...]:
         if _fields[part.__class__]:  # most have none
             found += children(part)
     return tuple(found)
+
+
+@lru_cache(maxsize=1 << 14)
+def by_kind(node: ast.AST) -> Mapping[type, list[ast.AST]]:
+    """Give a node and all below it by their kinds; who looks for a few need not look at all."""
+    found: dict[type, list[ast.AST]] = {}
+    for part in walk(node):
+        kind = part.__class__
+        if kind in found:
+            found[kind].append(part)
+        else:
+            found[kind] = [part]
+    return found
+
+
+def of_kind(node: ast.AST, *kinds: type[_Kind]) -> Iterator[_Kind]:
+    """List the nodes of some kinds, a node itself among them, kind by kind."""
+    every = by_kind(node)
+    for kind in kinds:
+        yield from every.get(kind, ())  # type: ignore[misc]

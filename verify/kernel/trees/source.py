@@ -239,7 +239,8 @@ def parse(path: str, data: bytes) -> Source:
 
 
 def _syntax(text: str) -> ast.Module:
-    if sum(map(text.count, _NESTING)) > MOST_OPERATORS and _nests(text):
+    many = len(text) > MOST_OPERATORS and sum(map(text.count, _NESTING)) > MOST_OPERATORS
+    if many and _nests(text):
         raise OpaqueError(1, "an expression nests too deeply")
     try:
         return ast.parse(text)

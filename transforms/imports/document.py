@@ -226,9 +226,18 @@ class Document:
             if any(other.name == wanted.name for other, _ in self._wanted):
                 continue  # it is imported at run time, too
             if not wanted.apart and self._loads(wanted.target):
-                self.import_name(replace(wanted, type_checking=False))
+                self._join(replace(wanted, type_checking=False))
             else:
                 self._import_for_type_checking(wanted)
+
+    def _join(self, wanted: Wanted) -> None:
+        """Import a name with others; in a new statement it stands where their order has it."""
+        count = len(self._wanted)
+        self.import_name(wanted)
+        for at, (other, _) in enumerate(self._wanted[:count]):
+            if other.target == wanted.target and other.name.name > wanted.name.name:
+                self._wanted[at:] = [*self._wanted[count:], *self._wanted[at:count]]
+                return
 
     def _loads(self, target: str) -> bool:
         """Whether a plain statement of the module level imports names from `target`."""

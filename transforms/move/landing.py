@@ -77,6 +77,14 @@ def _refuse_case_twin(group: Group, move: Move, tree: Tree) -> None:
         move.accepts.refuse(refusal, (group.located.dotted, path))
 
 
+def package_table(folder: str, root: str) -> str:
+    """Give the table that makes a folder an empty package, as a message has it."""
+    dotted = folder.removeprefix(root).strip("/").replace("/", ".")
+    plain = all(part.isidentifier() for part in dotted.split("."))
+    named = f'module = "{dotted}"' if plain else f'path = "{folder}/__init__.py"'
+    return f"`[[package]]` `{named}` `exports = []`"
+
+
 def refuse_without_init(
     path: str, root: str, tree: Tree, after: Mapping[str, Blob | None], place: Place
 ) -> list[Note]:
@@ -96,7 +104,7 @@ def refuse_without_init(
                     "no-init",
                     f"`{path}` lies in a new folder without `{init}`, and the packages beside it "
                     "have one.",
-                    next_step="Add a `[[package]]` for it, with `exports = []` for an empty one.",
+                    next_step=f"Paste {package_table(folder, root)} for an empty one.",
                     place=place,
                 )
             message = (

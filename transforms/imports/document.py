@@ -258,7 +258,7 @@ class Document:
                         return ImportedName(binding.alias.name, binding.alias.asname)
         return None
 
-    def _spelled_checking(self) -> str:
+    def spelled_checking(self) -> str:
         """Import what tells type checkers apart, and give the name by which it is asked for."""
         likes = [self, self.like] if self.newer and self.like else [self] if self.newer else []
         if "TYPE_CHECKING" in self.symbols.bindings:
@@ -270,7 +270,7 @@ class Document:
         return "TYPE_CHECKING"
 
     def _create_type_checking_block(self) -> None:
-        checking = self._spelled_checking()
+        checking = self.spelled_checking()
         indent = self.style.indent_unit
         newline = self.module.newline
         lines = [

@@ -36,6 +36,8 @@ def give_with_warning(
     guard = next(iter(document.type_checking_guard()), None)
     if guard is not None and isinstance(guard.guards[0], ast.If):
         test = ast.unparse(guard.guards[0].test)
+    elif document.newer:
+        test = document.spelled_checking()
     for name, home in sorted(homes.items()):
         name_as = ImportedName(name, name)
         document.import_name(Wanted(home, spelled[home], name_as, type_checking=True, apart=True))

@@ -236,7 +236,7 @@ class Relocation:
     # Other files
 
     def _others(self, texts: list[str]) -> None:
-        rewriter = RelocatedTexts(self.around, self.mentions)
+        rewriter = RelocatedTexts(self.around, self.mentions, newer=self.plan.newer)
         data = self.tree.read_many(texts)
         self._data.update(data)
         for path in sorted(texts):

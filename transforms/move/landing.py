@@ -116,9 +116,9 @@ def refuse_without_init(
 
 
 def _holds_python(folder: str, tree: Tree) -> bool:
+    """Whether modules lie in a folder, or below it: then it is not new."""
     return any(
-        path.rpartition("/")[0] == folder and path.endswith((".py", ".pyi"))
-        for path in tree.entries()
+        path.startswith(f"{folder}/") and path.endswith((".py", ".pyi")) for path in tree.entries()
     )
 
 

@@ -72,14 +72,15 @@ class Document:
     ) -> None:
         self.path = path
         self.package = package
-        self.module = once((Module, path, data), lambda: Module(path, data))
+        found = (Module, path, data, newer)
+        self.module = once(found, lambda: Module(path, data, newer=newer))
         self.newer, self.like = newer, like
         self.sorter = sorter  # a formatter sorts imports afterwards: in place is enough
         self._style = style
         self.edits = Edits(self.module.text, self.module.newline)
         self.editor = ImportEditor(self.module, package, lambda: self.style, sorter=sorter)
-        found = (Symbols, path, data, newer)
-        self.symbols = once(found, lambda: Symbols(self.module, newer=newer))
+        known = (Symbols, path, data, newer)
+        self.symbols = once(known, lambda: Symbols(self.module, newer=newer))
         self.head = Head(self.module)
         self._wanted: list[tuple[Wanted, int | None]] = []
         self._new: list[_New] = []

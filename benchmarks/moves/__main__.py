@@ -21,7 +21,7 @@ from benchmarks.moves.readings import PURE, Reading, readings
 from benchmarks.transforms.measure import CommandError, run
 
 ROOT = Path(__file__).parents[2]
-INFERRED = 0.85  # of all commits, at least
+INFERRED = 0.95  # of all commits, at least
 ALARMS = 0.9  # of those that are nothing but a move, not certified, at most
 _LIMIT = 600.0  # seconds for one commit
 

@@ -53,9 +53,9 @@ def _split(tree: GitTree, path: Path) -> dict[str, object]:
     plan = load_plan(path)
     try:
         outcome = engine.apply(plan, tree, formatters=repository_formatters(tree))
+        judged = gate(plan, tree, outcome)
     except Refusal as refusal:
         return {"said": f"refused ({refusal.kind})"}
-    judged = gate(plan, tree, outcome)
     if judged is None:
         return {"said": "moved, too large to be judged"}
     return {"said": f"moved, {len(judged.stops)} findings stop it"}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from transforms.callers.context import Caller, kept_by
-from transforms.callers.free_names import check_free
+from transforms.callers.free_names import check_free, is_handed_on
 from transforms.callers.handles import Handle, bring, exchange, find_handles, lies_under
 from transforms.callers.lookups import (
     PATCH_OPTIONS,
@@ -142,7 +142,7 @@ class _Group:
 
     def _assigned(self, source: SourceState, name: str, line: int) -> str | None:
         """`module.NAME = value`, for good: whoever takes NAME from elsewhere later, misses it."""
-        module = self._patched(source, name, line)
+        module = self._patched(source, name, line, for_good=True)
         if name in source.moved:
             reached = module or source.located.dotted
             self.caller.note(
@@ -162,13 +162,16 @@ class _Group:
             self.caller.read(dotted, name, line)
         return None if route == dotted else route
 
-    def _patched(self, source: SourceState, name: str, line: int) -> str | None:
+    def _patched(
+        self, source: SourceState, name: str, line: int, *, for_good: bool = False
+    ) -> str | None:
         """Where a patch or an assignment of a global acts on the code that looks it up."""
-        patch = self.caller.around.patches.of(source.located.dotted, name)
+        dotted = source.located.dotted
+        patch = self.caller.around.patches.of(dotted, name, for_good=for_good)
         if patch.kind:
             self.caller.note(patch.kind, line, patch.message)
         if patch.module is None:
-            self.caller.read(source.located.dotted, name, line)
+            self.caller.read(dotted, name, line)
         return patch.module
 
     def _by_string(self, reference: Reference, source: SourceState, line: int) -> str | None:
@@ -268,14 +271,20 @@ class _Group:
         for symbol in symbols:
             references = [use.reference for use in uses if self._symbol(use, target) == symbol]
             check_free(self.caller, symbol, f"{target}.{symbol}", scope, references)
+        lacking = [
+            symbol
+            for symbol in symbols
+            if not is_handed_on(self.caller, symbol, f"{target}.{symbol}", scope)
+        ]
         for handle in explicit or self.handles[:1]:
             site = handle.site
-            for symbol in symbols:
+            for symbol in lacking:
                 name = ImportedName(symbol)
                 editor.add(site, target, self.caller.spell(site, target), name, None)
             if going and explicit:
                 editor.remove(site, handle.name)
-            self.caller.log(site, [ImportedName(symbol) for symbol in symbols], target)
+            if lacking:
+                self.caller.log(site, [ImportedName(symbol) for symbol in lacking], target)
         for use in uses:
             self._spell(use, "")
 

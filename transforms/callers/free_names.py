@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from transforms.callers.context import Caller
 from transforms.scopes.types import Binding, Reference, Scope, ScopeKind
+from transforms.tree.names import resolve_import
 
 
 def check_free(
@@ -86,7 +87,34 @@ def _is_same(caller: Caller, binding: Binding, module: str | None) -> bool:
         return home == caller.dotted
     # The old home, too: that import follows what moved.
     meant = {f"{site.target}.{alias.name}".lstrip("."), f"{home}.{alias.name}"}
-    return module in meant
+    return module in meant or module == _handed_on(caller, site.target or "", alias.name)
+
+
+def is_handed_on(caller: Caller, name: str, symbol: str, scope: Scope) -> bool:
+    """Whether a package from which `scope` imports a name takes it from where `symbol` lives."""
+    sites = [
+        caller.document.editor.site_of(binding.statement)
+        for binding in scope.bindings.get(name, ())
+        if isinstance(binding.node, ast.alias) and binding.node.name == name
+    ]
+    return any(s is not None and _handed_on(caller, s.target or "", name) == symbol for s in sites)
+
+
+def _handed_on(caller: Caller, package: str, name: str) -> str | None:
+    """What a package gives by a name that it imports from a source, and nothing else binds."""
+    names = caller.around.names
+    path = names.path_of(package)
+    if path is None or package in caller.sources or package == caller.dotted:
+        return None
+    symbols = caller.move.open_document(path).symbols
+    found = set()
+    for binding in symbols.imports.get(name, ()) if name not in symbols.defined else ():
+        node = binding.node
+        if not isinstance(node, ast.ImportFrom) or binding.guards:
+            return None
+        target = resolve_import(names.package_of(path), node.level, node.module) or ""
+        found.add(f"{caller.move.home(target, binding.alias.name)}.{binding.alias.name}")
+    return found.pop() if len(found) == 1 else None
 
 
 def _line(node: ast.AST) -> int:

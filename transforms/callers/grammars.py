@@ -113,6 +113,12 @@ GRAMMARS = (
         settles=("paths",),
     ),
     _row(
+        "*.py.tmpl *.py.tpl *.py.template *.py.j2 *.py.jinja *.py.jinja2 *.py.mako *.py-tpl",
+        (NAMES, IMPORTS),
+        "from shop.orders import Money",
+        "from shop.money import Money",
+    ),
+    _row(
         "*.html *.jinja *.jinja2 *.j2 *.tmpl *.tpl *.template *.mako",
         (NAMES,),
         '{{ load("shop.orders.Money") }}',

@@ -31,8 +31,11 @@ class Patches:
         self._cuts = {cut.source.located.dotted: cut for cut in cuts}
         self._readers: dict[tuple[str, str], frozenset[str]] = {}
 
-    def of(self, dotted: str, name: str) -> Patch:
-        """What becomes of a patch of `name` in the source `dotted`."""
+    def of(self, dotted: str, name: str, *, for_good: bool = False) -> Patch:
+        """What becomes of a patch of `name` in the source `dotted`.
+
+        `for_good`: it is assigned, and others may ask the source for it.
+        """
         cut = self._cuts[dotted]
         stays = cut.source.after.dotted
         group = cut.source.moved.get(name)
@@ -42,6 +45,8 @@ class Patches:
             strangers = sorted(readers - {stays})
             if not strangers:
                 return Patch(_unless(dotted, stays))
+            if cut.move.plan.newer and readers == {strangers[0]} and not for_good:
+                return Patch(strangers[0])
             return Patch(
                 _unless(dotted, stays),
                 ELSEWHERE,

@@ -377,11 +377,9 @@ class Strings:
             literals = [
                 node for node in strings_of(self.module.tree) if isinstance(node, ast.Constant)
             ]
-            named = {str(node.value) for node in literals}
-            if not any(self._moves(dotted, name) for name in named):
-                continue
+            named = {str(node.value) for node in literals if node not in self._own.followed}
             moved = sorted(name for name in named if self._moves(dotted, name))
-            for node in literals:
+            for node in literals if moved else ():
                 if node.value in (last, f".{last}") and node not in self._own.done:
                     self._note(
                         node,

@@ -1,8 +1,9 @@
 """Tables of names by which a package loads its modules late, and texts that spell `module:Name`.
 
-`{"orders": ["Money", "Order"]}`, `{"Money": ".orders"}`, `{"Money": ("orders", "Money")}`, and
-`".orders:Money"`: literal, and in one place, so they follow what moved. Nothing is known of tables
-that are put together; they are noted by `transforms.callers.strings`.
+`{"orders": ["Money", "Order"]}`, `{"Money": ".orders"}`, `{"Money": ("orders", "Money")}`,
+`table["orders"].append("Money")`, and `".orders:Money"`: literal, and in one place, so they follow
+what moved. Nothing is known of tables that are put together; they are noted by
+`transforms.callers.strings`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,31 @@ _NEAR = 200  # characters of space beside an element that are looked over
 _Listed = ast.List | ast.Tuple | ast.Set
 
 
+def _piece(node: ast.stmt) -> tuple[ast.Constant, list[ast.Constant], bool] | None:
+    """The key of `table["orders"].append("Money")`, with the names that its entry gets.
+
+    And whether they are added to an entry that has to be there.
+    """
+    target: ast.expr | None = None
+    value: ast.expr | None = None
+    adds = True
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and node.value.args:
+        function, (value, *_) = node.value.func, node.value.args
+        if isinstance(function, ast.Attribute) and function.attr in ("append", "extend"):
+            target = function.value
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value, adds = node.targets[0], node.value, False
+    elif isinstance(node, ast.AugAssign):
+        target, value = node.target, node.value
+    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Constant):
+        return None
+    elements = value.elts if isinstance(value, _Listed) else [value]
+    names = [e for e in elements if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+    if len(names) != len(elements) or not names or not isinstance(target.slice.value, str):
+        return None
+    return target.slice, names, adds
+
+
 class Tables:
     """Rewrites the tables and specs of one file. `done` are the literals that were seen to."""
 
@@ -31,6 +57,8 @@ class Tables:
         self.caller = caller
         self.module = caller.document.module
         self.done: set[ast.AST] = set()
+        self.followed: set[ast.AST] = set()  # names that a table has by their new home now
+        self._entries: set[str] = set()  # modules that a table has an entry of
 
     def rewrite(self) -> None:
         """Record the edits in the document."""
@@ -38,6 +66,10 @@ class Tables:
         for node in ast.walk(self.module.tree) if late else ():
             if isinstance(node, ast.Dict) and not self.caller.is_frozen(node):
                 self._table(node)
+        for node in ast.walk(self.module.tree) if late else ():
+            piece = _piece(node) if isinstance(node, ast.stmt) else None
+            if piece is not None and not self.caller.is_frozen(node):
+                self._piece(*piece)
         if posixpath.basename(self.module.path) == "setup.py":
             self._setup()
         for node in ast.walk(self.module.tree) if self._has_specs() else ():
@@ -79,20 +111,22 @@ class Tables:
     # Tables
 
     def _table(self, table: ast.Dict) -> None:
+        self._entries |= {str(k.value) for k in table.keys if isinstance(k, ast.Constant)}
         for key, value in zip(table.keys, table.values, strict=True):
             if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
                 continue
             if isinstance(value, (ast.List, ast.Tuple, ast.Set)) and self._source_of(key.value):
                 self._names_of_module(table, key, value)
             else:
-                self._module_of_name(key.value, value)
+                self._module_of_name(key, value)
 
-    def _module_of_name(self, name: str, value: ast.expr) -> None:
+    def _module_of_name(self, key: ast.Constant, value: ast.expr) -> None:
         """`{"Money": ".orders"}`, `{"Money": ("orders", "Money")}`."""
-        first = value
+        first, name, named = value, str(key.value), {key}
         if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == 2:
             first, second = value.elts
-            name = str(second.value) if isinstance(second, ast.Constant) else name
+            if isinstance(second, ast.Constant):
+                name, named = str(second.value), {key, second}
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
             source = self._source_of(first.value)
             home = self._home(source, name) if source is not None else None
@@ -101,6 +135,7 @@ class Tables:
                 self.done.add(first)  # it is right as it is
             elif new is not None:
                 self._replace(first, first.value, new)
+                self.followed |= named
 
     def _names_of_module(self, table: ast.Dict, key: ast.Constant, value: _Listed) -> None:
         """`{"orders": ["Money", "Order"]}`: names go to an entry of their new module."""
@@ -125,12 +160,26 @@ class Tables:
         if any(new in others for new in spelled.values()) or not plain:
             return
         leaving = [element for elements in homes.values() for element in elements]
+        self._entries |= {str(new) for new in spelled.values()}
+        self.followed |= set(leaving)
         if len(homes) == 1 and len(leaving) == len(value.elts):
             self._replace(key, str(key.value), str(next(iter(spelled.values()))))
             return
         self.done.add(key)
         self._take_out(value, leaving)
         self._add_entries(table, key, value, [(str(spelled[h]), homes[h]) for h in sorted(homes)])
+
+    def _piece(self, key: ast.Constant, names: Sequence[ast.Constant], adds: bool) -> None:
+        """`table["orders"].append("Money")`: the key follows where all that it gets went to one."""
+        source = self._source_of(str(key.value))
+        found = [self._home(source, str(name.value)) for name in names] if source else []
+        homes = set(found)
+        home = homes.pop() if len(homes) == 1 else None
+        new = self._spelled(str(key.value), home) if home is not None else None
+        if new is not None and (new in self._entries or not adds):
+            self._replace(key, str(key.value), new)
+            self._entries.add(new)
+            self.followed |= set(names)
 
     def _is_plain(self, value: _Listed) -> bool:
         """Whether a list stands on one line, or has a line for each of its elements.

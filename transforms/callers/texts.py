@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transforms.callers.context import Readings, Surroundings
@@ -78,8 +78,9 @@ class Texts:
         text = data.decode("utf-8", "surrogateescape")
         grammar = grammar_of(path)
         if self._around.move.plan.newer:
-            new = self._written_anew(path, text, grammar, result) if grammar else text
-            result.notes += self._notes(path, new)
+            listed: set[int] = set()
+            new = self._written_anew(path, text, grammar, result, listed) if grammar else text
+            result.notes += self._notes(path, new, listed)
             result.data = new.encode("utf-8", "surrogateescape")
             return result
         found: Iterator[re.Match[str]] = iter(())
@@ -93,8 +94,13 @@ class Texts:
         result.data = new.encode("utf-8", "surrogateescape")
         return result
 
-    def _written_anew(self, path: str, text: str, grammar: Grammar, result: TextResult) -> str:
-        """The text by the grammar of its file; what entry points still read is recorded."""
+    def _written_anew(
+        self, path: str, text: str, grammar: Grammar, result: TextResult, listed: set[int]
+    ) -> str:
+        """The text by the grammar of its file; what entry points still read is recorded.
+
+        So are the lines on which it lists new modules beside the old.
+        """
         if path.endswith(".toml") and _PLAN.search(text):
             return text
         if path.lower().endswith(CONFIGURATION):
@@ -104,13 +110,16 @@ class Texts:
                     line = text.count("\n", 0, found.start()) + 1
                     result.external[key] = place_in(path, text, line, found.start())
         parts: list[str] = []
-        position = at = 0
+        position = at = grown = 0
         line = 1
         for change in self._written.changes(path, text, grammar):
             parts += [text[position : change.start], change.new]
             position = change.end
             line, at = line + text.count("\n", at, change.start), change.start
             result.edits.append(Edit(change.kind, line, change.before, change.after))
+            if change.start == change.end:
+                listed.add(line + grown)
+            grown += change.new.count("\n") - text.count("\n", change.start, change.end)
         return "".join([*parts, text[position:]])
 
     def _replaced(
@@ -133,7 +142,7 @@ class Texts:
             result.edits.append(Edit(kind, line, match[0], f"{home}{joint}{name}"))
         return "".join([*parts, text[position:]])
 
-    def _notes(self, path: str, text: str) -> Iterator[Note]:
+    def _notes(self, path: str, text: str, listed: Collection[int] = ()) -> Iterator[Note]:
         """At most one note a line. A plan names sources by its nature: nothing to look at."""
         if path.endswith(".toml") and _PLAN.search(text):
             return
@@ -146,7 +155,7 @@ class Texts:
             line, at = line + text.count("\n", at, found.start()), found.start()
             if line in noted and not self._is_whole(noted[line]):
                 continue
-            why = self._why(path, text, found)
+            why = "" if line in listed else self._why(path, text, found)
             if why and (line not in noted or not why.startswith(_WHOLE_MODULE)):
                 noted[line] = Note(kind, place_in(path, text, line, at), why)
         if path.lower().endswith(DOCUMENTS) and ">>>" in text:

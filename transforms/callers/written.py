@@ -89,11 +89,14 @@ class Written:
         return None if home == dotted else home
 
     def _names(self, path: str, text: str) -> Iterator[Change]:
-        """`shop.orders.Money`; not where the line imports the module to reach it by."""
+        """`shop.orders.Money`; not where the module is imported to reach it by: but in quotes."""
+        imported = {found[1] for found in self._whole.finditer(text)}
         for found in self._symbol.finditer(text):
             home = self._home(found[1], found[3])
             around = _before(text, found.start()) + found[0] + _behind(text, found.end())
-            if home is not None and not self._whole.search(around):
+            quoted = text[found.start() - 1 : found.start()] in ("'", '"')
+            reached = found[1] in imported and not quoted
+            if home is not None and not reached and not self._whole.search(around):
                 kind = "entry point" if found[2] == ":" else "configuration"
                 after = f"{home}{found[2]}{found[3]}"
                 yield Change(found.start(1), found.end(1), home, kind, found[0], after)

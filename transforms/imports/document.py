@@ -72,14 +72,15 @@ class Document:
     ) -> None:
         self.path = path
         self.package = package
-        self.module = once((Module, path, data), lambda: Module(path, data))
+        found = (Module, path, data, newer)
+        self.module = once(found, lambda: Module(path, data, newer=newer))
         self.newer, self.like = newer, like
         self.sorter = sorter  # a formatter sorts imports afterwards: in place is enough
         self._style = style
         self.edits = Edits(self.module.text, self.module.newline)
         self.editor = ImportEditor(self.module, package, lambda: self.style, sorter=sorter)
-        found = (Symbols, path, data, newer)
-        self.symbols = once(found, lambda: Symbols(self.module, newer=newer))
+        known = (Symbols, path, data, newer)
+        self.symbols = once(known, lambda: Symbols(self.module, newer=newer))
         self.head = Head(self.module)
         self._wanted: list[tuple[Wanted, int | None]] = []
         self._new: list[_New] = []
@@ -226,9 +227,18 @@ class Document:
             if any(other.name == wanted.name for other, _ in self._wanted):
                 continue  # it is imported at run time, too
             if not wanted.apart and self._loads(wanted.target):
-                self.import_name(replace(wanted, type_checking=False))
+                self._join(replace(wanted, type_checking=False))
             else:
                 self._import_for_type_checking(wanted)
+
+    def _join(self, wanted: Wanted) -> None:
+        """Import a name with others; in a new statement it stands where their order has it."""
+        count = len(self._wanted)
+        self.import_name(wanted)
+        for at, (other, _) in enumerate(self._wanted[:count]):
+            if other.target == wanted.target and other.name.name > wanted.name.name:
+                self._wanted[at:] = [*self._wanted[count:], *self._wanted[at:count]]
+                return
 
     def _loads(self, target: str) -> bool:
         """Whether a plain statement of the module level imports names from `target`."""
@@ -249,7 +259,7 @@ class Document:
                         return ImportedName(binding.alias.name, binding.alias.asname)
         return None
 
-    def _spelled_checking(self) -> str:
+    def spelled_checking(self) -> str:
         """Import what tells type checkers apart, and give the name by which it is asked for."""
         likes = [self, self.like] if self.newer and self.like else [self] if self.newer else []
         if "TYPE_CHECKING" in self.symbols.bindings:
@@ -261,7 +271,7 @@ class Document:
         return "TYPE_CHECKING"
 
     def _create_type_checking_block(self) -> None:
-        checking = self._spelled_checking()
+        checking = self.spelled_checking()
         indent = self.style.indent_unit
         newline = self.module.newline
         lines = [

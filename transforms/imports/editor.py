@@ -456,10 +456,33 @@ class ImportEditor:
                 after = found.end()
         return after
 
+    def _beside(self, site: Site, step: int) -> Site:
+        """The last of the sites before or behind one, on its line, that all go with it."""
+        number = list(site.block).index(site.node) + step
+        while 0 <= number < len(site.block):
+            other = self.site_of(site.block[number])
+            if other is None or other.alone or not self._goes(other):
+                break
+            pair = (other, site) if step < 0 else (site, other)
+            if self.module.line_start(pair[1].start) != self.module.line_start(pair[0].end):
+                break
+            site, number = other, number + step
+        return site
+
+    def _goes(self, site: Site) -> bool:
+        return self.is_emptied(site) and not self._is_sole(site)
+
     def _delete_small(self, site: Site, edits: Edits) -> None:
-        """Take one statement out of a line of several."""
-        text, start, end = self.module.text, site.start, site.end
+        """Take a statement out of a line of several, and with it those beside it that go, too."""
+        first, last = self._beside(site, -1), self._beside(site, 1)
+        if first is not site:
+            return
+        text, start, end = self.module.text, site.start, last.end
         behind = _skip_blanks(text, end)
+        above = text[self.module.line_start(start) : start]
+        if not above.strip() and text[behind : behind + 1] in ("", "#", "\r", "\n"):
+            edits.delete_lines(self.module.line_start(start), self._after(last))
+            return
         if text[behind : behind + 1] == ";":
             behind = _skip_blanks(text, behind + 1)
             if text[behind : site.line_end].strip() and not text[behind:].startswith("#"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeGuard
 
 from transforms.imports.document import Document, is_empty_without
@@ -22,21 +22,45 @@ _PLAIN = (ast.Import, ast.ImportFrom, ast.Pass, ast.Raise)
 ShrinkOf = Callable[[str, str | None], Shrink | None]
 
 
-def may_stand_twice(node: ast.stmt) -> bool:
-    """Whether a guard only imports, or falls back to constants, so that two modules may have it."""
+def may_stand_twice(node: ast.stmt, *, newer: bool = False) -> bool:
+    """Whether a guard only imports, or falls back to constants, so that two modules may have it.
+
+    `newer`: what has a name already is as good as a constant, and several may be set at once.
+    """
     if isinstance(node, _PLAIN):
         return True
     if isinstance(node, ast.Assign):
+        if newer:
+            return _is_plain(node.value) and all(map(_is_plain, node.targets))
         return isinstance(node.value, ast.Constant) and all(
             isinstance(target, ast.Name) for target in node.targets
         )
-    if isinstance(node, ast.If):
-        return all(map(may_stand_twice, [*node.body, *node.orelse]))
+    return _is_guard(node) and all(may_stand_twice(part, newer=newer) for part in _inside(node))
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Whether a value is a constant, has a name, or is several of these; or names to be set."""
+    if isinstance(value, ast.Tuple):
+        return all(map(_is_plain, value.elts))
+    if isinstance(value, ast.Attribute):
+        return isinstance(value.ctx, ast.Load) and _is_plain(value.value)
+    return isinstance(value, (ast.Constant, ast.Name))
+
+
+def _is_guard(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.If, ast.Try)) or suppresses(node)
+
+
+def _inside(node: ast.stmt) -> Iterator[ast.stmt]:
+    """The statements of all branches of a guard."""
+    if isinstance(node, (ast.If, ast.Try, ast.With)):
+        yield from node.body
+    if isinstance(node, (ast.If, ast.Try)):
+        yield from node.orelse
     if isinstance(node, ast.Try):
-        handled = [child for handler in node.handlers for child in handler.body]
-        inside = [*node.body, *handled, *node.orelse, *node.finalbody]
-        return all(map(may_stand_twice, inside))
-    return suppresses(node) and all(map(may_stand_twice, node.body))
+        for handler in node.handlers:
+            yield from handler.body
+        yield from node.finalbody
 
 
 def suppresses(node: ast.stmt) -> TypeGuard[ast.With]:
@@ -60,7 +84,7 @@ def is_preset(node: ast.stmt) -> bool:
 
 def holds_imports(node: ast.stmt) -> bool:
     """Whether a statement is an `if` or a `try` with an import somewhere in it."""
-    return (isinstance(node, (ast.If, ast.Try)) or suppresses(node)) and any(
+    return _is_guard(node) and any(
         isinstance(child, (ast.Import, ast.ImportFrom)) for child in ast.walk(node)
     )
 

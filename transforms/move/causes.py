@@ -206,9 +206,14 @@ def _made_of(need: Need) -> list[str]:
 
 
 def is_same_anywhere(need: Need) -> bool:
-    """Whether two copies of a helper cannot be told apart but by where they stand."""
+    """Whether two copies of a helper cannot be told apart but by where they stand.
+
+    What is named like `__version__` says something of its own module, and is kept in one place.
+    """
     symbols = need.source.symbols
     name = need.name
+    if name.startswith("__") and name.endswith("__"):
+        return False
     if name in symbols.rebound or name in symbols.mutations:
         return False
     nodes = [symbols.statements[index].node for index in symbols.defined[name]]

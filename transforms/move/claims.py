@@ -7,14 +7,16 @@ names that are not top-level, definitions that would be torn apart, changes left
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from transforms.errors import Place, Refusal, nearest
 from transforms.move.copies import refuse_copy
 from transforms.move.state import Group, Move, SourceState
 from transforms.reading.accepts import Accepts
+from transforms.reading.writer import quote
 from transforms.syntax.kinds import is_string
 
+_KEEP = "Keep the order of the source"
 # Names that mean something to the import system in the module that binds them.
 _HOOKS = frozenset(
     {"__all__", "__getattr__", "__dir__", "__path__", "__doc__", "__name__", "__file__"}
@@ -361,10 +363,28 @@ def _check_rebinding(source: SourceState, accepts: Accepts) -> None:
             "rebinding",
             f"`{name}` {where}, but it is re-bound through `global` here and used across the cut; "
             "an import would see the old value.",
-            next_step=f"Move `{name}` together with every function that uses it.",
+            next_step=f"Move `{name}` together with every function that uses it"
+            f"{_whole(source, name, readers)}.",
             place=source.place(getattr(reference.node, "lineno", 1)),
         )
         accepts.refuse(refusal, (source.located.dotted, source.located.path), name)
+
+
+def _whole(source: SourceState, name: str, sides: Collection[Group | None]) -> str:
+    """What to write so that a name and all that uses it land together; "" where it is unclear."""
+    groups = [group for group in sides if group is not None]
+    symbols = source.symbols
+    users = {
+        user
+        for other in range(len(symbols.statements))
+        if name in symbols.uses([other])
+        for user in symbols.binds(other)
+    }
+    if len(groups) != 1 or not users:
+        return ""
+    (group,) = groups
+    wanted = {*group.spec.symbols, name, *users}
+    return f": {_in_order(group, wanted)} in the [[destination]] of `{group.located.dotted}`"
 
 
 def _check_histories(source: SourceState) -> None:
@@ -442,18 +462,26 @@ def _check_positions(groups: list[Group]) -> None:
                 if there is None or event == index or (event < index) == (there < place):
                     continue
                 if event < index or source.order.effects(name)[0] < index:
-                    _refuse_position(source, index, name, above=event < index)
+                    _refuse_position(group, index, name, above=event < index)
 
 
-def _refuse_position(source: SourceState, index: int, name: str, *, above: bool) -> None:
+def _in_order(group: Group, symbols: Iterable[str] = ()) -> str:
+    """The `symbols` of a table, or others, in the order of the source, as a plan has them."""
+    defined = group.source.symbols.defined
+    names = sorted(symbols or group.spec.symbols, key=lambda name: min(defined[name]))
+    return f"`symbols = [{', '.join(map(quote, names))}]`"
+
+
+def _refuse_position(group: Group, index: int, name: str, *, above: bool) -> None:
+    source = group.source
+    together = source.moved.get(name) is group
     own = sorted(source.symbols.binds(index) & set(source.moved)) or ["this statement"]
     mine = f"`{own[0]}`" if own[0] in source.moved else own[0]
     raise Refusal(
         "order",
         f"{mine.capitalize() if mine == own[0] else mine} needs `{name}` when the module is "
         f"imported, and would land {'above' if above else 'below'} what it read.",
-        next_step=f"Put `{name}` before {mine} in the plan."
-        if above
-        else "Keep the order of the source.",
+        next_step=(f"Put `{name}` before {mine} in the plan" if above else _KEEP)
+        + (f": {_in_order(group)}." if together else "."),
         place=source.place(source.symbols.statements[index].line),
     )

@@ -87,6 +87,14 @@ def _refuse_case_twin(group: Group, move: Move, tree: Tree) -> None:
         move.accepts.refuse(refusal, (group.located.dotted, path))
 
 
+def package_table(folder: str, root: str) -> str:
+    """Give the table that makes a folder an empty package, as a message has it."""
+    dotted = folder.removeprefix(root).strip("/").replace("/", ".")
+    plain = all(part.isidentifier() for part in dotted.split("."))
+    named = f'module = "{dotted}"' if plain else f'path = "{folder}/__init__.py"'
+    return f"`[[package]]` `{named}` `exports = []`"
+
+
 def refuse_without_init(
     path: str, root: str, tree: Tree, after: Mapping[str, Blob | None], place: Place
 ) -> list[Note]:
@@ -106,7 +114,7 @@ def refuse_without_init(
                     "no-init",
                     f"`{path}` lies in a new folder without `{init}`, and the packages beside it "
                     "have one.",
-                    next_step="Add a `[[package]]` for it, with `exports = []` for an empty one.",
+                    next_step=f"Paste {package_table(folder, root)} for an empty one.",
                     place=place,
                 )
             message = (
@@ -118,9 +126,9 @@ def refuse_without_init(
 
 
 def _holds_python(folder: str, tree: Tree) -> bool:
+    """Whether modules lie in a folder, or below it: then it is not new."""
     return any(
-        path.rpartition("/")[0] == folder and path.endswith((".py", ".pyi"))
-        for path in tree.entries()
+        path.startswith(f"{folder}/") and path.endswith((".py", ".pyi")) for path in tree.entries()
     )
 
 

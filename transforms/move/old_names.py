@@ -36,9 +36,11 @@ def give_with_warning(
     guard = next(iter(document.type_checking_guard()), None)
     if guard is not None and isinstance(guard.guards[0], ast.If):
         test = ast.unparse(guard.guards[0].test)
+    elif document.newer:
+        test = document.spelled_checking()
     for name, home in sorted(homes.items()):
-        wanted = Wanted(home, spelled[home], ImportedName(name, name), type_checking=True)
-        document.import_name(wanted)
+        name_as = ImportedName(name, name)
+        document.import_name(Wanted(home, spelled[home], name_as, type_checking=True, apart=True))
     text = document.module.text
     newline = document.module.newline
     lines = _lines(module, homes, test, document.style.indent_unit)

@@ -90,6 +90,9 @@ class Orphans:
     def _alone(self, binding: ImportedBinding, node: ast.stmt) -> bool:
         return self.newer and is_type_checking(node) and stands_alone(binding.guards)
 
+    def _may_stand_twice(self, node: ast.stmt) -> bool:
+        return may_stand_twice(node, newer=self.newer)
+
     def _flags(self) -> dict[str, list[ImportedBinding]]:
         """Names that guards of imports set beside them, as `HAS_X` is set; nothing else binds."""
         symbols, found = self.symbols, {}
@@ -97,7 +100,7 @@ class Orphans:
             nodes = [symbols.statements[index].node for index in indices]
             if name not in symbols.imports and all(map(holds_imports, nodes)):
                 changed = name in symbols.rebound or name in symbols.mutations
-                if all(map(may_stand_twice, nodes)) and not changed:
+                if all(map(self._may_stand_twice, nodes)) and not changed:
                     found[name] = list[ImportedBinding]()
         return found
 
@@ -119,9 +122,9 @@ class Orphans:
         if isinstance(node, ast.Try):
             return _only_falls_back(node)
         if suppresses(node):
-            return self.newer and may_stand_twice(node)
+            return self.newer and self._may_stand_twice(node)
         if self.flags and self.symbols.binds(index) & self.flags.keys():
-            return may_stand_twice(node)
+            return self._may_stand_twice(node)
         gone = {
             site.node
             for site in self.document.editor.sites

@@ -31,8 +31,8 @@ from transforms.imports.statement import ImportedName, Shrink
 from transforms.move.copies import Copying
 from transforms.move.needs import Needs, dotted_imports, reached_modules, refuse_run_time
 from transforms.move.state import Group, Move, SourceState
-from transforms.source.fixtures import finds, is_fixture_use
-from transforms.source.imports import Site, is_type_checking
+from transforms.source.fixtures import finds, is_conftest, is_fixture_use
+from transforms.source.imports import Site, checkers_run, is_type_checking
 from transforms.source.module import Statement
 from transforms.source.symbols import ImportedBinding, Symbols
 from transforms.syntax.kinds import is_future
@@ -169,14 +169,26 @@ class _Deriver:
         elif self._is_copied(name) or self._copies_import(name):
             return
         elif name in self.symbols.defined or name in self.symbols.imports:
-            self._refuse_half_bound(name)
-            self._want(self.source.after.dotted, name)
+            if not self._keeps_fixture(name):
+                self._refuse_half_bound(name)
+                self._want(self.source.after.dotted, name)
         elif name not in MODULE_NAMES and name not in BUILTINS:
             self._from_stars()
 
     def _finds_fixture(self, group: Group, name: str) -> bool:
         """Whether only tests ask for a fixture that lands in a `conftest.py` of theirs."""
         found = self.move.plan.newer and finds(group.located.path, self.destination.path)
+        return found and all(map(is_fixture_use, self.needs.names[name]))
+
+    def _keeps_fixture(self, name: str) -> bool:
+        """Whether a fixture that stays in a `conftest.py` is found by those that leave it.
+
+        The `conftest.py` imports them back, and by that they are its own, as before.
+        """
+        home, here = self.source.after.path, self.destination.path
+        found = self.move.plan.newer and (
+            finds(home, here) or (is_conftest(home) and not is_conftest(here))
+        )
         return found and all(map(is_fixture_use, self.needs.names[name]))
 
     def _is_copied(self, name: str) -> bool:
@@ -219,7 +231,7 @@ class _Deriver:
     def _comes_whole(self, index: int) -> bool:
         """Whether the new module may have a guard of imports with all that it sets."""
         node = self.symbols.statements[index].node
-        if not may_stand_twice(node) or (suppresses(node) and not self.move.plan.newer):
+        if not self._may_stand_twice(node) or (suppresses(node) and not self.move.plan.newer):
             return False
         flags = self.symbols.binds(index) - self.symbols.imports.keys()
         return not self.move.plan.newer or all(map(self._is_set_by_guards, flags))
@@ -229,7 +241,9 @@ class _Deriver:
         places = self.symbols.bindings.get(name, ())
         indices = {index for index, _ in places}
         node = self.symbols.statements[min(indices)].node if len(indices) == 1 else None
-        if node is None or not (self.move.plan.newer and _may_fail(node) and may_stand_twice(node)):
+        if node is None or not (
+            self.move.plan.newer and _may_fail(node) and self._may_stand_twice(node)
+        ):
             return
         bound = {id(binding.statement) for _, binding in places}
         for handler in node.handlers if isinstance(node, ast.Try) else [None]:
@@ -257,7 +271,7 @@ class _Deriver:
         """Where constants alone are set beside guards, copying them is what one would do."""
         symbols = self.symbols
         nodes = [symbols.statements[i].node for flag in flags for i in symbols.defined[flag]]
-        plain = all(is_preset(n) or (holds_imports(n) and may_stand_twice(n)) for n in nodes)
+        plain = all(is_preset(n) or self._may_guard(n) for n in nodes)
         if not plain or any(f in symbols.rebound or f in symbols.mutations for f in flags):
             return refusal
         return Copying(refusal, {self.group.spec.line: tuple(flags)})
@@ -284,7 +298,13 @@ class _Deriver:
         places = symbols.bindings.get(name, [])
         nodes = [symbols.statements[index].node for index, _ in places]
         changed = name in symbols.rebound or name in symbols.mutations
-        return not changed and all(holds_imports(n) and may_stand_twice(n) for n in nodes)
+        return not changed and all(map(self._may_guard, nodes))
+
+    def _may_guard(self, node: ast.stmt) -> bool:
+        return holds_imports(node) and self._may_stand_twice(node)
+
+    def _may_stand_twice(self, node: ast.stmt) -> bool:
+        return may_stand_twice(node, newer=self.move.plan.newer)
 
     def _guarded(self, bindings: list[ImportedBinding]) -> list[ImportedBinding]:
         """Those under a guard, but for what type checkers see of a name imported plainly."""
@@ -328,8 +348,8 @@ class _Deriver:
     def _is_for_checkers(self, name: str) -> bool:
         """Whether the source has a name for type checkers only, so that no run can import it."""
         places = self.symbols.bindings.get(name, ())
-        nodes = [self.symbols.statements[index].node for index, _ in places]
-        return bool(nodes) and all(map(is_type_checking, nodes))
+        guards = [(self.symbols.statements[index].node, b.statement) for index, b in places]
+        return bool(guards) and all(checkers_run(node, part) for node, part in guards)
 
     def _is_switch(self, name: str) -> bool:
         """Whether the source sets `TYPE_CHECKING = False`, which type checkers know by its name."""

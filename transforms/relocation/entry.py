@@ -13,7 +13,7 @@ from transforms.formatters.touched import format_touched
 from transforms.imports.document import Document
 from transforms.move.authored import apply_edits, authored_blobs
 from transforms.move.intent import check_roots
-from transforms.move.landing import refuse_without_init
+from transforms.move.landing import package_table, refuse_without_init
 from transforms.reading.accepts import Accepts
 from transforms.reading.model import Package, Plan
 from transforms.relocation.around import Around, collect_readings
@@ -236,7 +236,7 @@ class Relocation:
     # Other files
 
     def _others(self, texts: list[str]) -> None:
-        rewriter = RelocatedTexts(self.around, self.mentions)
+        rewriter = RelocatedTexts(self.around, self.mentions, newer=self.plan.newer)
         data = self.tree.read_many(texts)
         self._data.update(data)
         for path in sorted(texts):
@@ -337,8 +337,8 @@ class Relocation:
                 raise Refusal(
                     "no-init",
                     f"`{path}` would lie in `{folder}`, whose `__init__.py` goes elsewhere.",
-                    next_step="Add a `[[package]]` for it, with `exports = []` for an empty one, "
-                    "or choose another place.",
+                    next_step=f"Paste {package_table(folder, root)} for an empty one, or choose "
+                    "another place.",
                     place=place,
                 )
             folder = folder.rpartition("/")[0]

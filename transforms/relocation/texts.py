@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 
+from transforms.callers.grammars import NAMES, grammar_of
 from transforms.callers.texts import CONFIGURATION, DOCUMENTS, PICKLES, place_in, text_paths
 from transforms.errors import Place, Refusal
 from transforms.relocation.around import Around, FileResult
@@ -57,8 +58,8 @@ def relocated_texts(paths: Iterable[str]) -> list[str]:
 class RelocatedTexts:
     """Rewrites files that are not Python, for one plan."""
 
-    def __init__(self, around: Around, mentions: Mentions) -> None:
-        self._around, self._mentions = around, mentions
+    def __init__(self, around: Around, mentions: Mentions, *, newer: bool) -> None:
+        self._around, self._mentions, self._newer = around, mentions, newer
 
     def rewrite(self, path: str, data: bytes) -> FileResult:
         """Give the file's new bytes; all that is not UTF-8 stays as it is."""
@@ -92,8 +93,19 @@ class RelocatedTexts:
             position = mention.end
             kind = "documentation" if name.endswith(DOCUMENTS) else "configuration"
             result.edits.append(Edit(kind, line, mention.old, mention.new))
-        result.data = "".join([*parts, text[position:]]).encode("utf-8", "surrogateescape")
+        new = "".join([*parts, text[position:]])
+        result.data = new.encode("utf-8", "surrogateescape")
+        if self._newer:
+            self._note_taken(path, new, result)
         return result
+
+    def _note_taken(self, path: str, text: str, result: FileResult) -> None:
+        """Note `from shop import orders`, which one would have to take apart."""
+        for at, dotted in self._mentions.taken_from_packages(text):
+            place = place_in(path, text, text.count("\n", 0, at) + 1, at)
+            new = self._around.targets.renames[dotted]
+            message = f"Takes `{dotted}`, now `{new}`, from its package; it was left alone."
+            result.notes.append(Note("text", place, message))
 
     def _left_alone(self, path: str, name: str) -> str:
         """Why a file is never written; "" if it may be."""
@@ -107,6 +119,9 @@ class RelocatedTexts:
         settings = settings or "." not in name  # a script, known by its first line
         if settings or name.endswith((*CONFIGURATION, *DOCUMENTS)):
             return ""
+        grammar = grammar_of(path) if self._newer else None
+        if grammar is not None and NAMES in grammar.forms:
+            return ""  # data, settings and templates that name what to load
         return "; it was left alone."
 
     def _doubt(self, path: str, text: str, mention: Mention) -> str:

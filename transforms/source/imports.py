@@ -96,11 +96,19 @@ class Site:
 
 def is_type_checking(node: ast.AST) -> bool:
     """Whether `node` is `if TYPE_CHECKING:`, however the constant is spelled, without an `else`."""
-    if not isinstance(node, ast.If) or node.orelse:
-        return False
-    test = node.test
+    return isinstance(node, ast.If) and not node.orelse and _asks_for_checkers(node.test)
+
+
+def _asks_for_checkers(test: ast.expr) -> bool:
     name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
     return name == "TYPE_CHECKING"
+
+
+def checkers_run(node: ast.stmt, part: ast.stmt) -> bool:
+    """Whether a statement inside another stands where only type checkers come; an `else` is not."""
+    if not isinstance(node, ast.If) or not _asks_for_checkers(node.test):
+        return False
+    return any(child is part for statement in node.body for child in ast.walk(statement))
 
 
 def find_sites(module: Module, package: str) -> list[Site]:

@@ -24,6 +24,8 @@ from transforms.syntax.kinds import is_future
 from transforms.syntax.parsing import parse
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_OFF = re.compile(r"(?m)^#[ \t]*(fmt|isort|yapf|autopep8):[ \t]*(?:off|disable)\b")
+_ON = re.compile(r"#[ \t]*(fmt|isort|yapf|autopep8):[ \t]*(?:on|enable)\b")
 _BLANK = re.compile(r"[ \t\f]*\Z")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -69,10 +71,14 @@ class Statement:
 
 
 class Module:
-    """A parsed module. `text` has no byte order mark; `encode` restores bytes exactly."""
+    """A parsed module. `text` has no byte order mark; `encode` restores bytes exactly.
 
-    def __init__(self, path: str, data: bytes) -> None:
+    `newer`: what turns a tool on again right below a statement belongs to what turns it off above.
+    """
+
+    def __init__(self, path: str, data: bytes, *, newer: bool = False) -> None:
         self.path = path
+        self.newer = newer
         self.data = data
         self.bom = data.startswith(codecs.BOM_UTF8)
         self.encoding = _encoding(path, data)
@@ -190,6 +196,7 @@ class Module:
                 block_start = self._block_start(start, previous_end)
                 if opening:
                     block_start = self._without_header(block_start, start)
+                end = self._after_switch(block_start, start, end) if self.newer else end
             yield Statement(index, node, block_start, start, end, shared)
             previous_end = max(previous_end, end)
             opening = opening and _opens(node)
@@ -230,6 +237,14 @@ class Module:
             last = self.line_end(position)
             position = self.after_line(position)
         return last if limit == len(self.text) else end
+
+    def _after_switch(self, block_start: int, start: int, end: int) -> int:
+        """The end of the line `# fmt: on` right below, if `# fmt: off` stands right above."""
+        off = _OFF.findall(self.text, block_start, start)
+        position = self.after_line(end)
+        line = self.text[position : self.line_end(position)]
+        on = _ON.match(line)
+        return self.line_end(position) if off and on and on[1] == off[-1] else end
 
     def _block_start(self, start: int, lowest: int) -> int:
         """Where the comment block that touches a statement begins."""

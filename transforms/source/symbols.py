@@ -57,7 +57,8 @@ class Symbols:
         """The top-level statement in which a node stands."""
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         index = bisect.bisect_right(self._starts, (line, column)) - 1
-        if index + 1 < len(self._starts) and self._starts[index + 1][0] == line and column == 0:
+        starts = [self._starts[i][0] for i in (index, index + 1) if 0 <= i < len(self._starts)]
+        if column == 0 and starts[-1] == line != starts[0]:
             index += 1  # a decorator's `@` stands before its own columns
         return self.statements[max(index, 0)]
 

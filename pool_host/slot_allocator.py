@@ -315,13 +315,16 @@ def _aligned_runs(
     if not slots.size:
         return []
     breaks = (slots[1:] - slots[:-1] != 1).nonzero()[0]
+    first = int(slots[0])
+    if not breaks.size:  # one run, as most releases are
+        length = slots.size
+        if first % page_size or length % page_size or first < 0 or first + length > limit:
+            return None
+        return [(first // page_size, length // page_size)]
     breaks += 1
-    starts, firsts = [0], [int(slots[0])]
     if breaks.size > MANY:
         return _many_aligned_runs(slots, breaks, limit, page_size)
-    if breaks.size:
-        starts += breaks.tolist()
-        firsts += slots[breaks].tolist()
+    starts, firsts = [0, *breaks.tolist()], [first, *slots[breaks].tolist()]
     runs: list[PageRun] = []
     for first, begin, end in zip(firsts, starts, [*starts[1:], slots.size], strict=True):
         length = end - begin

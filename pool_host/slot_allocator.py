@@ -317,10 +317,8 @@ def _aligned_runs(
     breaks = (slots[1:] - slots[:-1] != 1).nonzero()[0]
     first = int(slots[0])
     if not breaks.size:  # one run, as most releases are
-        length = slots.size
-        if first % page_size or length % page_size or first < 0 or first + length > limit:
-            return None
-        return [(first // page_size, length // page_size)]
+        whole = _are_pages(first, slots.size, limit, page_size)
+        return [(first // page_size, slots.size // page_size)] if whole else None
     breaks += 1
     if breaks.size > MANY:
         return _many_aligned_runs(slots, breaks, limit, page_size)
@@ -328,7 +326,7 @@ def _aligned_runs(
     runs: list[PageRun] = []
     for first, begin, end in zip(firsts, starts, [*starts[1:], slots.size], strict=True):
         length = end - begin
-        if first % page_size or length % page_size or first < 0 or first + length > limit:
+        if not _are_pages(first, length, limit, page_size):
             return None
         runs.append((first // page_size, length // page_size))
     if len(runs) > 1:
@@ -336,6 +334,10 @@ def _aligned_runs(
         if any(a + n > b for (a, n), (b, _) in pairwise(runs)):
             return None
     return [*runs]
+
+
+def _are_pages(first: int, length: int, limit: int, page_size: int) -> bool:
+    return not (first % page_size or length % page_size or first < 0 or first + length > limit)
 
 
 def _many_aligned_runs(

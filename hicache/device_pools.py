@@ -188,8 +188,8 @@ class DSATokenToKVPool(MLATokenToKVPool):
 
     A layer's `index_k_with_scale_buffer` has a row of bytes for each page, the padded one included:
     page_size keys of index_head_dim bytes, then four bytes of scale for each quant_block_size of
-    them: the layout of SGLang's buffer of that name (0.5.18). Raises `ValueError` for an `index_head_dim`
-    that is no whole number of blocks.
+    them: the layout of SGLang's buffer of that name (0.5.18). Raises `ValueError` for an
+    `index_head_dim` that is no whole number of blocks.
     """
 
     quant_block_size = 128

@@ -160,7 +160,8 @@ class HiCacheController:
         """Start to keep host pages under `keys`, one for each page, in order.
 
         Each page follows the one before it, the first the page `parent` (its key, "" for none).
-        None is kept without the one that it follows.
+        None is kept without the one that it follows. Raises `ValueError` unless there are as many
+        keys as pages, or without storage, and `Closed` after `close`.
         """
         self._need_open()
         self._need_storage()
@@ -207,7 +208,8 @@ class HiCacheController:
     def finished(self, *, wait: bool = False, timeout: float | None = None) -> list[Transfer]:
         """Take back the transfers that have ended, in the order in which they did.
 
-        With `wait` at least one, if any is open; raises `TimeoutError` if none ends in time.
+        With `wait` at least one, if any is open. Raises `TimeoutError` if none ends in `timeout`
+        seconds.
         Pages that workers released are given back to the host pool as well.
         """
         ended: list[Transfer] = []
@@ -264,7 +266,7 @@ class HiCacheController:
             self._releases.put(host_indices)
 
     def drain_host_mem_release(self) -> int:
-        """Give back what was noted for release; give the number of slots."""
+        """Give back to the host pool what was noted for release; give the number of slots."""
         released = 0
         while True:
             try:

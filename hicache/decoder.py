@@ -85,13 +85,13 @@ class MultiHeadAttention(Attention):
         pool.set_kv_buffer(self.layer_id, slots, keys, values)
 
     def read(self, pool: KVCache, slots: torch.Tensor) -> Cached:
-        """Give keys and values (tokens, head_num, dim)."""
+        """Give keys (tokens, head_num, head_dim) and values (..., v_head_dim) as float64."""
         pool = _as(MHATokenToKVPool, pool)
         keys, values = pool.get_key_buffer(self.layer_id), pool.get_value_buffer(self.layer_id)
         return keys[slots].double(), values[slots].double()
 
     def attend(self, row: torch.Tensor, cached: Cached) -> torch.Tensor:
-        """Attend over keys and values (tokens, head_num, dim)."""
+        """Give the attention of one row (hidden,) over keys and values that `read` gave."""
         keys, values = cached
         query = (row @ self._query).unflatten(0, (self._heads, -1))
         scores = torch.einsum("hd,thd->ht", query, keys) / math.sqrt(query.shape[1])
@@ -117,12 +117,12 @@ class LatentAttention(Attention):
         pool.set_kv_buffer(self.layer_id, slots, latent.unsqueeze(1))
 
     def read(self, pool: KVCache, slots: torch.Tensor) -> Cached:
-        """Give rows (tokens, kv_cache_dim)."""
+        """Give rows (tokens, kv_cache_dim) as float64."""
         pool = _as(MLATokenToKVPool, pool)
         return (pool.get_key_buffer(self.layer_id)[slots].double().squeeze(1),)
 
     def attend(self, row: torch.Tensor, cached: Cached) -> torch.Tensor:
-        """Attend over the rows, which all heads share."""
+        """Give the attention of one row (hidden,) over rows that `read` gave, for all heads."""
         (rows,) = cached
         query = (row @ self._query).unflatten(0, (self._heads, -1))
         scores = torch.einsum("hd,td->ht", query, rows) / math.sqrt(query.shape[1])

@@ -65,11 +65,17 @@ class KVCache(ABC):
 
     @abstractmethod
     def get_key_buffer(self, layer_id: int) -> torch.Tensor:
-        """Give a layer's keys as `dtype`, once they are loaded: rows by slot."""
+        """Give a layer's keys as `dtype`, once they are loaded: a view, rows by slot.
+
+        Raises `IndexError` for a layer that is not here, `TransferError` where its load failed.
+        """
 
     @abstractmethod
     def get_value_buffer(self, layer_id: int) -> torch.Tensor:
-        """Give a layer's values as `dtype`, once they are loaded: rows by slot."""
+        """Give a layer's values as `dtype`, once they are loaded: a view, rows by slot.
+
+        Raises what `get_key_buffer` does.
+        """
 
     def _layer(self, layer_id: int, *, wait: bool) -> int:
         """Give the place of a layer's buffer, after its loads if the layer is to be read."""
@@ -119,17 +125,21 @@ class MHATokenToKVPool(KVCache):
         self.data_ptrs = torch.cat([self.k_data_ptrs, self.v_data_ptrs])
 
     def get_key_buffer(self, layer_id: int) -> torch.Tensor:
-        """Give a layer's keys as `dtype`, once they are loaded."""
+        """Give a layer's keys (size + page_size, head_num, head_dim) as `dtype`, loaded."""
         return self.k_buffer[self._layer(layer_id, wait=True)].view(self.dtype)
 
     def get_value_buffer(self, layer_id: int) -> torch.Tensor:
-        """Give a layer's values as `dtype`, once they are loaded."""
+        """Give a layer's values (size + page_size, head_num, v_head_dim) as `dtype`, loaded."""
         return self.v_buffer[self._layer(layer_id, wait=True)].view(self.dtype)
 
     def set_kv_buffer(
         self, layer_id: int, loc: torch.Tensor, cache_k: torch.Tensor, cache_v: torch.Tensor
     ) -> None:
-        """Write rows (len(loc), head_num, head dim) of a layer into the slots `loc`."""
+        """Write rows (len(loc), head_num, head dim) of a layer into the slots `loc`.
+
+        `loc` is an int64 vector; the rows are of any dtype and come to the pool's. Raises
+        `IndexError` for a layer that is not here.
+        """
         layer = self._layer(layer_id, wait=False)
         self.k_buffer[layer][loc] = self._stored(cache_k)
         self.v_buffer[layer][loc] = self._stored(cache_v)
@@ -158,15 +168,18 @@ class MLATokenToKVPool(KVCache):
         self.data_ptrs = _addresses(self.kv_buffer)
 
     def get_key_buffer(self, layer_id: int) -> torch.Tensor:
-        """Give a layer's rows as `dtype`, once they are loaded."""
+        """Give a layer's rows (size + page_size, 1, kv_cache_dim) as `dtype`, once loaded."""
         return self.kv_buffer[self._layer(layer_id, wait=True)].view(self.dtype)
 
     def get_value_buffer(self, layer_id: int) -> torch.Tensor:
-        """Give the latent part of a layer's rows as `dtype`, once they are loaded."""
+        """Give the latent part (size + page_size, 1, kv_lora_rank) of rows, once loaded."""
         return self.get_key_buffer(layer_id)[..., : self.kv_lora_rank]
 
     def set_kv_buffer(self, layer_id: int, loc: torch.Tensor, cache_k: torch.Tensor) -> None:
-        """Write rows (len(loc), 1, kv_cache_dim) of a layer into the slots `loc`."""
+        """Write rows (len(loc), 1, kv_cache_dim) of a layer into the slots `loc`, an int64 vector.
+
+        Raises `IndexError` for a layer that is not here.
+        """
         self.kv_buffer[self._layer(layer_id, wait=False)][loc] = self._stored(cache_k)
 
 
@@ -175,7 +188,8 @@ class DSATokenToKVPool(MLATokenToKVPool):
 
     A layer's `index_k_with_scale_buffer` has a row of bytes for each page, the padded one included:
     page_size keys of index_head_dim bytes, then four bytes of scale for each quant_block_size of
-    them.
+    them: the layout of SGLang's buffer of that name (0.5.18). Raises `ValueError` for an
+    `index_head_dim` that is no whole number of blocks.
     """
 
     quant_block_size = 128
@@ -215,7 +229,11 @@ class DSATokenToKVPool(MLATokenToKVPool):
         )
 
     def set_index_k(self, layer_id: int, loc: torch.Tensor, index_k: torch.Tensor) -> None:
-        """Write the indexer's keys (len(loc), index_head_dim) of a layer, as fp8 with scales."""
+        """Write the indexer's keys (len(loc), index_head_dim) of a layer, as fp8 with scales.
+
+        A scale is the largest magnitude of a block of keys over fp8's, at least 1e-12. Raises
+        `IndexError` for a layer that is not here.
+        """
         keys, scales = self._index_parts(self._layer(layer_id, wait=False))
         blocks = index_k.unflatten(1, (-1, self.quant_block_size))
         scale = (blocks.abs().amax(2) / _LARGEST_FP8).clamp_min(1e-12).float()
@@ -225,7 +243,7 @@ class DSATokenToKVPool(MLATokenToKVPool):
         scales[page, offset] = scale.view(torch.uint8)
 
     def get_index_k(self, layer_id: int, loc: torch.Tensor) -> torch.Tensor:
-        """Give the indexer's keys at `loc` as float32, once they are loaded."""
+        """Give the indexer's keys (len(loc), index_head_dim) at `loc` as float32, once loaded."""
         keys, scales = self._index_parts(self._layer(layer_id, wait=True))
         page, offset = loc // self.page_size, loc % self.page_size
         blocks = keys[page, offset].unflatten(1, (-1, self.quant_block_size))
@@ -250,7 +268,11 @@ class MambaState:
 
 
 class MambaPool:
-    """Recurrent states: a slot is one request, so a page is one slot."""
+    """Recurrent states: a slot is one request, so a page is one slot.
+
+    `conv_shapes` and `temporal_shape` are those of one slot's states in one layer. Slot 0 takes
+    what pads. Raises `ValueError` unless `size` and `num_mamba_layers` are positive.
+    """
 
     def __init__(
         self,
@@ -307,7 +329,7 @@ class PagedTokenToKVPoolAllocator:
 
     @synchronized
     def available_size(self) -> int:
-        """How many slots are free."""
+        """Give how many slots are free, those of whole pages."""
         return self._slots.free_pages * self.page_size
 
     @synchronized
@@ -330,13 +352,19 @@ class PagedTokenToKVPoolAllocator:
 
     @synchronized
     def free(self, free_index: torch.Tensor) -> None:
-        """Take whole pages back. Raises `ValueError` for what is not a page in use, or twice."""
+        """Take whole pages back: slots, an int64 vector on any device, each page in its order.
+
+        Raises `ValueError`, and takes nothing, for what is not a page in use, or is there twice.
+        """
         if self._in_use(free_index, "free_index"):
             self._slots.free(free_index.cpu() - self.page_size)
 
     @synchronized
     def check_in_use(self, slots: torch.Tensor, argument: str) -> list[int]:
-        """Give the pages that `slots` are. Raises `ValueError`, naming `argument`, for others."""
+        """Give the pages that `slots` are, counted from the padded one, which is 0.
+
+        Raises `ValueError`, naming `argument`, for slots that are no whole pages in use.
+        """
         return self._in_use(slots, argument)
 
     def _in_use(self, slots: torch.Tensor, argument: str) -> list[int]:

@@ -37,7 +37,7 @@ def host_pool_for(
     layout: str = "layer_first",
     allocator_type: str = "default",
 ) -> pool_host.HostKVCache | HostPoolGroup:
-    """Make the host pool of a device pool: `ratio` times as large, or `size_gb` if that is given.
+    """Make the host pool of a device pool: `ratio` times as large, or of `size_gb` 10^9 bytes.
 
     Its memory is pinned if the device is CUDA's, whose copies need that. Raises `TypeError` for a
     device pool without a host pool, `ValueError` for a layout it has not or too little memory.
@@ -174,11 +174,14 @@ class HostPages:
         return Moved(pages, runs, copies, pages * self.page_bytes)
 
     def read(self, slot: int) -> torch.Tensor:
-        """Copy the page that begins at `slot`: uint8 of shape (page_bytes,)."""
+        """Copy the host page that begins at `slot`: uint8 of shape (page_bytes,), on the CPU."""
         return torch.cat([pool.get_data_page(slot).view(torch.uint8) for pool in self._pools])
 
     def write(self, slot: int, page: torch.Tensor) -> None:
-        """Set the page that begins at `slot` from what `read` gave, maybe of another pool."""
+        """Set the page that begins at `slot` from what `read` gave, maybe of another pool.
+
+        `page` is uint8 of shape (page_bytes,). Raises `SlotError` where `slot` begins no page.
+        """
         sizes = [pool.page_numel * pool.page_dtype.itemsize for pool in self._pools]
         for pool, part in zip(self._pools, page.split(sizes), strict=True):
             rows = part.clone().view(pool.page_dtype)  # a part may start where its dtype may not

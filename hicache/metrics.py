@@ -46,7 +46,7 @@ class CacheCollector(Collector):
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Give every metric."""
+        """Give every metric: pages, slots, bytes and seconds, as their names say."""
         summary = self._read()
         yield from _transfers(summary.transfers)
         yield from _tiers(summary)

@@ -70,7 +70,7 @@ class Tier:
         self.leaves: dict[int, TreeNode] = {}
 
     def at(self, node: TreeNode) -> Residence:
-        """Give what a node has on this tier."""
+        """Give what a node has on this tier: its page, its locks, and how many lie below it."""
         residence: Residence = getattr(node, self.name)
         return residence
 

@@ -39,7 +39,7 @@ class Match:
         return tuple(itertools.takewhile(lambda node: node.device.page is not None, self.nodes))
 
     def device_indices(self) -> torch.Tensor:
-        """Give the device slots of those nodes: int64."""
+        """Give the device slots of those nodes: int64, shape (nodes * page_size,), on the CPU."""
         return page_slots([page_on(node.device) for node in self.on_device()], self.page_size)
 
     def loads(self) -> tuple[Load, ...]:

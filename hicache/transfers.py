@@ -159,7 +159,7 @@ class Prefetch(Transfer):
 
     @property
     def completed(self) -> int:
-        """How many pages have arrived, counted from the first."""
+        """How many pages have arrived, counted from the first; may grow until it has ended."""
         return self._completed
 
     def advance(self) -> None:
@@ -168,18 +168,18 @@ class Prefetch(Transfer):
             self._completed += not self._over
 
     def end_arrivals(self) -> torch.Tensor:
-        """Let no page arrive any more; give the slots of those that have not."""
+        """Let no page arrive any more; give the slots of those that have not, as `missing`."""
         self._stopped.set()
         with self._lock:
             self._over = True
             return self.missing()
 
     def arrived(self) -> torch.Tensor:
-        """Give the slots of the pages that have arrived."""
+        """Give the host slots of the pages that have arrived: int64, whole pages."""
         return self.host_indices[: self._completed * self._page_size]
 
     def missing(self) -> torch.Tensor:
-        """Give the slots of the pages that have not."""
+        """Give the host slots of the pages that have not arrived: int64, whole pages."""
         return self.host_indices[self._completed * self._page_size :]
 
     @property

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 # Extents of more pages than these are no matter of bits: they are few, and each is looked at.
 _LONGEST, _MEAN = 16, 8
-_WIDE = 1 << 18  # so many pages or more are kept in words: Python's own numbers are slower then
+_WIDE = 1 << 15  # so many pages or more are kept in words: Python's own numbers are slower then
+_KEPT = 1 << 18  # of fewer pages every R(k) is kept that was made: it is small, and may be wanted
 _BLOCK = 1 << 13  # words that are handled at a time where something is made of them
+_PLACES = [np.uint64(places) for places in range(65)]  # made once: NumPy takes as long for a shift
 # Of so many pages one is wanted, or fewer: octets without any are passed over. For single bytes
 # that are so rare NumPy's `nonzero` has a way that guesses, and mostly wrong.
 _SPARSE, _MANY = 10, 1 << 14
@@ -39,17 +41,25 @@ class WideBits:
 
     def __rshift__(self, places: int) -> WideBits:
         """Shift by 1 to 63 places, to the lower ones."""
-        old, words = self.words, self.words >> np.uint64(places)
+        old, words = self.words, self.words >> _PLACES[places]
+        back = _PLACES[64 - places]
+        if old.size <= _BLOCK:
+            words[:-1] |= old[1:] << back
+            return WideBits(words)
         for at in range(0, old.size - 1, _BLOCK):
-            carried = old[at + 1 : at + 1 + _BLOCK] << np.uint64(64 - places)
+            carried = old[at + 1 : at + 1 + _BLOCK] << back
             words[at : at + carried.size] |= carried
         return WideBits(words)
 
     def __lshift__(self, places: int) -> WideBits:
         """Shift by 1 to 63 places, to the higher ones."""
-        old, words = self.words, self.words << np.uint64(places)
+        old, words = self.words, self.words << _PLACES[places]
+        back = _PLACES[64 - places]
+        if old.size <= _BLOCK:
+            words[1:] |= old[:-1] >> back
+            return WideBits(words)
         for at in range(1, old.size, _BLOCK):
-            carried = old[at - 1 : min(at - 1 + _BLOCK, old.size - 1)] >> np.uint64(64 - places)
+            carried = old[at - 1 : min(at - 1 + _BLOCK, old.size - 1)] >> back
             words[at : at + carried.size] |= carried
         return WideBits(words)
 
@@ -66,6 +76,8 @@ class WideBits:
 
     def bit_count(self) -> int:
         """Give how many bits are set."""
+        if self.words.size <= _BLOCK:
+            return int(np.add.reduce(np.bitwise_count(self.words)))
         count = 0
         for at in range(0, self.words.size, _BLOCK):
             count += int(np.add.reduce(np.bitwise_count(self.words[at : at + _BLOCK])))
@@ -101,10 +113,13 @@ def _choose(bits: _Bits, free: int, wanted: int, pages: int) -> Scattered | None
     extents = sizes[0] - sizes[1]
     if free > _MEAN * extents:
         return None
+    kept = [reach, next_reach] if pages < _KEPT else []
     length = 1  # extents that are longer are chosen whole, and of this length some
     while True:
         further = _narrowed(next_reach)
         sizes.append(further.bit_count())
+        if kept:
+            kept.append(further)
         longer = sizes[length] - sizes[length + 1]  # extents
         within = sizes[length] + length * longer  # pages in them
         if within < wanted:
@@ -125,7 +140,11 @@ def _choose(bits: _Bits, free: int, wanted: int, pages: int) -> Scattered | None
         holds = rest
         while not _count_of(sizes, holds):
             holds += 1
-        start = _last_of_length(bits, holds, least if holds == length else pages)
+        limit = least if holds == length else pages
+        if kept:
+            start = _last_within(_parted(kept[holds - 1], kept[holds])[1], limit)
+        else:
+            start = _last_of_length(bits, holds, limit)
         chosen = _with_run(chosen, start, rest)
     return Scattered(_places(chosen, pages, wanted), runs, extents)
 
@@ -252,24 +271,22 @@ def _last_within(bits: _Bits, limit: int) -> int:
 
 
 def _from(bits: _Bits, place: int) -> _Bits:
-    """Keep the bits from a place on."""
+    """Keep the bits from a place on, of bits that nobody else has."""
     if isinstance(bits, WideBits):
-        words = bits.words.copy()
-        words[: place // 64] = 0
-        words[place // 64] &= np.uint64((1 << 64) - (1 << place % 64))
-        return WideBits(words)
+        bits.words[: place // 64] = 0
+        bits.words[place // 64] &= np.uint64((1 << 64) - (1 << place % 64))
+        return bits
     return bits >> place << place
 
 
 def _with_run(bits: _Bits, start: int, length: int) -> _Bits:
-    """Set `length` bits from `start` on, too: no more than 64."""
+    """Set `length` bits from `start` on, too, no more than 64, of bits that nobody else has."""
     if isinstance(bits, WideBits):
         run = (1 << length) - 1 << start % 64
-        words = bits.words.copy()
-        words[start // 64] |= np.uint64(run & (1 << 64) - 1)
+        bits.words[start // 64] |= np.uint64(run & (1 << 64) - 1)
         if run >> 64:
-            words[start // 64 + 1] |= np.uint64(run >> 64)
-        return WideBits(words)
+            bits.words[start // 64 + 1] |= np.uint64(run >> 64)
+        return bits
     return bits | (1 << length) - 1 << start
 
 
@@ -297,9 +314,8 @@ def _set_in(octets: NDArray[np.uint8]) -> NDArray[np.int64]:
 def _set_in_sparse(octets: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Give the places that are set in octets most of which are 0."""
     filled = (octets != 0).nonzero()[0]
-    places = _set_in(octets[filled])
-    firsts = filled[places >> 3]
-    firsts *= 8
-    places &= 7
-    places += firsts
+    places = _set_in(octets.take(filled))
+    filled -= np.arange(filled.size)  # how many octets were passed over before each
+    filled <<= 3
+    places += filled.take(places >> 3)
     return places

@@ -315,17 +315,18 @@ def _aligned_runs(
     if not slots.size:
         return []
     breaks = (slots[1:] - slots[:-1] != 1).nonzero()[0]
+    first = int(slots[0])
+    if not breaks.size:  # one run, as most releases are
+        whole = _are_pages(first, slots.size, limit, page_size)
+        return [(first // page_size, slots.size // page_size)] if whole else None
     breaks += 1
-    starts, firsts = [0], [int(slots[0])]
     if breaks.size > MANY:
         return _many_aligned_runs(slots, breaks, limit, page_size)
-    if breaks.size:
-        starts += breaks.tolist()
-        firsts += slots[breaks].tolist()
+    starts, firsts = [0, *breaks.tolist()], [first, *slots[breaks].tolist()]
     runs: list[PageRun] = []
     for first, begin, end in zip(firsts, starts, [*starts[1:], slots.size], strict=True):
         length = end - begin
-        if first % page_size or length % page_size or first < 0 or first + length > limit:
+        if not _are_pages(first, length, limit, page_size):
             return None
         runs.append((first // page_size, length // page_size))
     if len(runs) > 1:
@@ -333,6 +334,10 @@ def _aligned_runs(
         if any(a + n > b for (a, n), (b, _) in pairwise(runs)):
             return None
     return [*runs]
+
+
+def _are_pages(first: int, length: int, limit: int, page_size: int) -> bool:
+    return not (first % page_size or length % page_size or first < 0 or first + length > limit)
 
 
 def _many_aligned_runs(

@@ -42,7 +42,9 @@ class HiCacheFile(HiCacheStorage):
 
     `refused` counts the files that were found and not believed. With `limit_bytes` the pages used
     longest ago, the last of a prefix first, are removed when the folder, other formats included,
-    would grow larger: see `FolderLimit`. Files may be removed at any time, also while it is in use.
+    would grow larger: see `FolderLimit`. Files may be removed at any time, also while it is in use,
+    and so may the format's folder: the next page that is kept makes it again. What is named like a
+    page and is no file, such as a pipe or a folder, is a miss, and is not waited for.
     """
 
     def __init__(
@@ -54,18 +56,22 @@ class HiCacheFile(HiCacheStorage):
         self.folder = Path(folder) / page_format.digest.hex()[:16]
         self._lock = threading.Lock()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._write(
-            self.folder / "format.json", json.dumps(asdict(page_format), indent=2).encode() + b"\n"
-        )
+        self._write_format()
         self._sweep()
 
     def get(self, key: str, target: torch.Tensor) -> bool:
-        """Fill `target` with the page; False if there is none or it cannot be believed."""
+        """Fill `target` with the page; False if there is none or it cannot be believed.
+
+        Raises `OSError` where the file system fails, as for a page that may not be read.
+        """
         self._check(target, "target")
         path = self.path(key)
-        try:
-            data = path.read_bytes()
+        try:  # one byte more shows that it is longer, however long it is
+            data = _read(path, HEADER_BYTES + self.format.page_bytes + 1)
         except FileNotFoundError:
+            return False
+        except _NoFileError as error:
+            self._refuse(path, str(error.strerror))
             return False
         fault = fault_of(data, key, self.format.digest)
         if fault is None and len(data) - HEADER_BYTES != self.format.page_bytes:
@@ -82,6 +88,7 @@ class HiCacheFile(HiCacheStorage):
         """Keep `page`, also where there is a file: it is set since it was not found to be good.
 
         Not where the folder has a limit, and is full of the pages that it follows or lacks them.
+        Raises `OSError` where it cannot be written, whole.
         """
         self._check(page, "page")
         path = self.path(key)
@@ -95,9 +102,15 @@ class HiCacheFile(HiCacheStorage):
     def exists(self, key: str) -> bool:
         """Whether there is a file of the right size."""
         try:
-            return self.path(key).stat().st_size == HEADER_BYTES + self.format.page_bytes
+            status = self.path(key).stat()
         except FileNotFoundError:
             return False
+        except OSError as error:
+            if error.errno == errno.ELOOP:  # of this page alone, and no fault of the storage
+                return False
+            raise
+        is_whole = status.st_size == HEADER_BYTES + self.format.page_bytes
+        return is_whole and stat.S_ISREG(status.st_mode)
 
     def path(self, key: str) -> Path:
         """Give the file of a page. Raises `ValueError` unless `key` is a page's key."""
@@ -113,20 +126,32 @@ class HiCacheFile(HiCacheStorage):
 
     def _write(self, path: Path, data: bytes) -> None:
         """Write a file whole or not at all."""
+        try:
+            self._write_once(path, data)
+        except FileNotFoundError:  # the folder was removed, or the draft: a clock jumped
+            self.folder.mkdir(exist_ok=True)
+            self._write_format()
+            self._write_once(path, data)
+
+    def _write_format(self) -> None:
+        text = json.dumps(asdict(self.format), indent=2)
+        self._write_once(self.folder / "format.json", text.encode() + b"\n")
+
+    def _write_once(self, path: Path, data: bytes) -> None:
         draft = self.folder / f"{uuid.uuid4().hex}.tmp"
         try:
             with open(draft, "xb") as file:
                 file.write(data)
             draft.replace(path)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):  # the first fault is the one to tell
                 draft.unlink()
             raise
 
     def _sweep(self) -> None:
-        """Remove what killed writers left behind."""
+        """Remove what killed writers left behind, as far as that can be."""
         for draft in self.folder.glob("*.tmp"):
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):  # gone, another user's, or no draft at all
                 if time.time() - draft.stat().st_mtime > _STALE_S:
                     draft.unlink()
 
@@ -179,12 +204,24 @@ def _fault_in(path: Path, kind: PageFormat | None) -> str | None:
     return fault_of(data, path.stem, kind.digest)
 
 
+class _NoFileError(OSError):
+    """What a path leads to is no file that bytes could be read from."""
+
+
 def _read(path: Path, most: int) -> bytes:
     """Read the first `most` bytes of a file. Raises `OSError` for what is no file, at once."""
     # Else a pipe would be waited for, and a terminal taken for this process's own.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENXIO}:  # links in a ring; a socket
+            raise _NoFileError(error.errno, error.strerror) from None
+        raise
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise _NoFileError(errno.EISDIR, os.strerror(errno.EISDIR))
+        raise _NoFileError(errno.EINVAL, "no regular file")
     with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "no regular file")
         return file.read(min(most, status.st_size))

@@ -11,7 +11,7 @@ import heapq
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +36,8 @@ class FolderLimit:
     The order of use is kept in the files' modification times: a read sets it anew. The folder is
     counted when it is opened, and again each time this process has written a sixteenth of the
     limit; then an eighth of the limit is made free, so that a count is rare. Each count also
-    removes pages whose head is gone, which nobody can use.
+    removes pages whose head is gone, which nobody can use, and of files that pages after them would
+    name alike all but the one used last. A link counts as itself, not as what it leads to.
 
     Processes that share a folder need no lock: all see the same order, so they remove the same
     files, and one that is gone already counts as removed. Each counts ahead what it may write until
@@ -92,18 +93,11 @@ class FolderLimit:
         Nothing that the page at `before` follows; nor anything for the sake of one that follows it,
         if it is not there.
         """
-        at = {entry.place: entry for entry in _entries(self.folder)}
-        useful = _with_their_heads(at)
-        if len(useful) < len(at):
-            # A listing is made while others write, and may pass over a file that was always there.
-            at.update((entry.place, entry) for entry in _entries(self.folder))
-            useful = _with_their_heads(at)
+        at, useful, total = self._counted()
         entries = list(at.values())
-        self._there = set(at)
         kept = _path_to(before, at)
         if before is not None and before not in at:
             ahead = 0
-        total = sum(entry.size for entry in entries)
         for entry in entries:
             if entry.place not in useful and entry.place not in kept:
                 total -= self._remove(entry) or 0
@@ -127,6 +121,23 @@ class FolderLimit:
                 heapq.heappush(ends, at[entry.parent])
         return self.limit - total
 
+    def _counted(self) -> tuple[dict[_Place, _Entry], set[_Place], int]:
+        """Give the pages, the places of those of use, and the bytes of all; each place has one."""
+        found = {entry.path: entry for entry in _entries(self.folder)}
+        at = _by_place(found.values())
+        useful = _with_their_heads(at)
+        if len(useful) < len(found):
+            # A listing is made while others write, and may pass over a file that was always there.
+            found.update((entry.path, entry) for entry in _entries(self.folder))
+            at = _by_place(found.values())
+            useful = _with_their_heads(at)
+        total = sum(entry.size for entry in found.values())
+        for entry in found.values():
+            if at[entry.place] is not entry:
+                total -= self._remove(entry) or 0
+        self._there = set(at)
+        return at, useful, total
+
     def _remove(self, entry: _Entry) -> int | None:
         """Remove a file; give its size, or None where it has to stay."""
         try:
@@ -138,6 +149,16 @@ class FolderLimit:
         self.removed += 1
         self._there.discard(entry.place)
         return entry.size
+
+
+def _by_place(entries: Iterable[_Entry]) -> dict[_Place, _Entry]:
+    """Give of each place the page that was used last."""
+    at: dict[_Place, _Entry] = {}
+    for entry in entries:
+        other = at.setdefault(entry.place, entry)
+        if other < entry:
+            at[entry.place] = entry
+    return at
 
 
 def _with_their_heads(at: dict[_Place, _Entry]) -> set[_Place]:
@@ -176,17 +197,23 @@ def _parent_of(folder: str, key: str) -> _Place | None:
 
 
 def _entries(folder: Path) -> Iterator[_Entry]:
-    """Give the pages of every format."""
-    for below in folder.iterdir():
-        if not below.is_dir():
-            continue
-        with os.scandir(below) as found:
+    """Give the pages of every format; folders may vanish meanwhile."""
+    for below in _folders(folder):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(below) as found:
             for file in found:
                 if not file.name.endswith(".page"):
                     continue
                 with contextlib.suppress(FileNotFoundError):
-                    status = file.stat()
+                    # Of a link its own: what it leads to is not in the folder, nor goes with it.
+                    status = file.stat(follow_symlinks=False)
                     key = file.name.removesuffix(".page")
                     place = _place_of(str(below), key)
                     parent = _parent_of(str(below), key)
                     yield _Entry(status.st_mtime_ns, file.path, status.st_size, place, parent)
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return [below for below in folder.iterdir() if below.is_dir()]
+    except FileNotFoundError:
+        return []

@@ -100,7 +100,10 @@ class HiCacheMooncake(HiCacheStorage):
     def set_pages(
         self, keys: Sequence[str], pages: HostPages, slots: Sequence[int], parent: str = ""
     ) -> None:
-        """Keep host pages under `keys`, from where they lie, up to the first that cannot be."""
+        """Keep host pages under `keys`, from where they lie, up to the first that cannot be.
+
+        Raises `NotKept`, with how many are kept, where one cannot be.
+        """
         self._need_head(parent)
         for start in range(0, len(keys), BATCH_PAGES):
             batch = slice(start, start + BATCH_PAGES)
@@ -119,13 +122,16 @@ class HiCacheMooncake(HiCacheStorage):
     def get_pages(
         self, keys: Sequence[str], pages: HostPages, slots: Sequence[int]
     ) -> Iterator[bool]:
-        """Fill host pages where they lie; say of each, in order, if it is right."""
+        """Fill host pages where they lie; say of each, in order, if it is right.
+
+        Raises `OSError` where the store fails, and `Stalled` where it may go on to write into them.
+        """
         for start in range(0, len(keys), BATCH_PAGES):
             batch = slice(start, start + BATCH_PAGES)
             yield from self._get(keys[batch], [pages.stretches(slot) for slot in slots[batch]])
 
     def set(self, key: str, page: torch.Tensor) -> None:
-        """Keep `page`."""
+        """Keep `page`, uint8 of shape (page_bytes,). Raises `OSError` where the store fails."""
         self._check(page, "page")
         self._set([key], [[(page.data_ptr(), page.numel())]], kept_alive=page)
 
@@ -143,7 +149,10 @@ class HiCacheMooncake(HiCacheStorage):
         return self.batch_exists([key]) == 1
 
     def batch_exists(self, keys: Sequence[str]) -> int:
-        """Give how many of `keys`, counted from the first, exist without a gap."""
+        """Give how many of `keys`, counted from the first, exist without a gap.
+
+        Raises `OSError` where the store fails or gives no answer within `ask_limit` seconds.
+        """
         if not keys:
             return 0
         names = [self.name(key) for key in keys]

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -264,6 +268,156 @@ class TestWriting:
     def test_what_the_format_is_can_be_read(self, storage: HiCacheFile) -> None:
         table = json.loads((storage.folder / "format.json").read_bytes())
         assert PageFormat(**table) == FORMAT
+
+
+class TestFaultsOfTheFolder:
+    """What stands in place of a page, or happens to its folder, while a cache is at work."""
+
+    def test_no_descriptor_is_left_open_by_what_is_no_file(
+        self, storage: HiCacheFile, tmp_path: Path
+    ) -> None:
+        storage.path(FIRST).unlink()
+        storage.path(FIRST).mkdir()
+        opened = Path("/proc/self/fd")
+        if not opened.is_dir():
+            pytest.skip("this system does not say which descriptors are open")
+        before = len(list(opened.iterdir()))
+        for _ in range(5):
+            assert read(storage, FIRST) is None
+            list(page_files(tmp_path))
+        assert len(list(opened.iterdir())) == before
+
+    def test_what_is_no_file_is_a_miss_at_once(
+        self, storage: HiCacheFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(storage.folder)  # the name of a socket must be short
+
+        def socket_at(path: Path) -> None:
+            with socket.socket(socket.AF_UNIX) as server:
+                server.bind(path.name)
+
+        kinds: dict[str, Callable[[Path], None]] = {
+            "pipe": os.mkfifo,
+            "folder": Path.mkdir,
+            "ring of links": lambda path: path.symlink_to(path.name),
+            "link to a device": lambda path: path.symlink_to("/dev/zero"),
+            "link to a folder": lambda path: path.symlink_to(tmp_path),
+            "socket": socket_at,
+        }
+        for number, make in enumerate(kinds.values(), 1):
+            path = storage.path(FIRST)
+            path.unlink(missing_ok=True)
+            make(path)
+            assert not storage.exists(FIRST)
+            assert read(storage, FIRST) is None
+            assert storage.refused == number
+            if path.is_dir():  # it is left, and refused each time
+                path.rmdir()
+            storage.set(FIRST, page(1))
+            assert read(storage, FIRST) is not None
+
+    def test_a_link_to_a_page_is_believed_as_the_page(
+        self, storage: HiCacheFile, tmp_path: Path
+    ) -> None:
+        elsewhere = tmp_path / "elsewhere"
+        storage.path(FIRST).rename(elsewhere)
+        storage.path(FIRST).symlink_to(elsewhere)
+        assert storage.exists(FIRST)
+        assert read(storage, FIRST) is not None
+        elsewhere.write_bytes(storage.path(SECOND).read_bytes())
+        assert read(storage, FIRST) is None
+        assert elsewhere.exists()  # it is the link that is removed
+
+    def test_of_a_file_that_is_longer_than_a_page_no_more_is_read(
+        self, storage: HiCacheFile
+    ) -> None:
+        os.truncate(storage.path(FIRST), 1 << 40)  # with a hole: it takes no room
+        assert not storage.exists(FIRST)
+        assert read(storage, FIRST) is None
+        assert storage.refused == 1
+
+    @pytest.mark.parametrize("limit", [None, 100_000])
+    def test_a_folder_that_was_removed_is_made_again(
+        self, tmp_path: Path, limit: int | None
+    ) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=limit)
+        storage.set(FIRST, page(1))
+        shutil.rmtree(storage.folder)
+        assert not storage.exists(FIRST)
+        assert read(storage, FIRST) is None
+        storage.set(FIRST, page(3))
+        found = read(storage, FIRST)
+        assert found is not None
+        assert torch.equal(found, page(3))
+        assert all(fault is None for _, fault in page_files(tmp_path))
+        assert storage.refused == 0
+
+    @pytest.mark.parametrize("limit", [None, 100_000])
+    def test_where_all_of_it_was_removed_writing_fails_and_reading_misses(
+        self, tmp_path: Path, limit: int | None
+    ) -> None:
+        storage = HiCacheFile(tmp_path / "disk", FORMAT, limit_bytes=limit)
+        storage.set(FIRST, page(1))
+        shutil.rmtree(tmp_path / "disk")  # or nothing is mounted there any more
+        assert read(storage, FIRST) is None
+        with pytest.raises(FileNotFoundError):
+            storage.set(FIRST, page(1))
+        assert not (tmp_path / "disk").exists()
+
+    def test_a_draft_that_another_process_swept_is_written_again(
+        self, storage: HiCacheFile, tmp_path: Path
+    ) -> None:
+        (key,) = page_keys([5, 5], 2)
+        real = Path.replace
+        jumped: list[Path] = []
+
+        def after_a_jump_of_the_clock(draft: Path, target: Path) -> Path:
+            if not jumped:
+                jumped.append(draft)
+                with mock.patch("time.time", return_value=time.time() + 7200):
+                    HiCacheFile(tmp_path, FORMAT)
+                assert not draft.exists()
+            return real(draft, target)
+
+        with mock.patch.object(Path, "replace", after_a_jump_of_the_clock):
+            storage.set(key, page(5))
+        assert read(storage, key) is not None
+        assert not list(storage.folder.glob("*.tmp"))
+
+    def test_drafts_that_cannot_be_swept_are_left(self, tmp_path: Path) -> None:
+        folder = HiCacheFile(tmp_path, FORMAT).folder
+        (folder / "folder.tmp").mkdir()
+        (folder / "ring.tmp").symlink_to("ring.tmp")
+        os.utime(folder / "folder.tmp", (0, 0))
+        HiCacheFile(tmp_path, FORMAT).set(FIRST, page(1))
+        assert (folder / "folder.tmp").exists()
+
+    @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.ENOSPC])
+    def test_the_first_fault_is_told_where_the_draft_cannot_be_removed_either(
+        self, storage: HiCacheFile, number: int
+    ) -> None:
+        whole = storage.path(FIRST).read_bytes()
+        with (
+            mock.patch.object(Path, "replace", side_effect=OSError(number, "the first")),
+            mock.patch.object(Path, "unlink", side_effect=OSError(errno.EROFS, "the second")),
+            pytest.raises(OSError, match="the first"),
+        ):
+            storage.set(FIRST, page(7))
+        assert storage.path(FIRST).read_bytes() == whole
+
+    @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.ESTALE])
+    def test_a_page_that_cannot_be_read_is_no_miss_and_stays(
+        self, storage: HiCacheFile, number: int
+    ) -> None:
+        target = torch.zeros(64, dtype=torch.uint8)
+        with (
+            mock.patch("os.open", side_effect=OSError(number, "fault")),
+            pytest.raises(OSError, match="fault"),
+        ):
+            storage.get(FIRST, target)
+        assert not target.any()
+        assert storage.refused == 0
+        assert read(storage, FIRST) is not None
 
 
 WRITER = """\

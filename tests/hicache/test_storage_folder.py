@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -162,6 +163,47 @@ class TestLimit:
         storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=4 * FILE)
         storage.set(KEYS[0], page(0))
         assert [path.stem for path in folder.glob("*.page")] == [KEYS[0]]
+
+    def test_files_whose_names_begin_and_end_like_a_page_count_as_well(
+        self, tmp_path: Path
+    ) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=40 * FILE)
+        fill(storage, 10)
+        for number in range(60):  # pages after any of them would name them alike
+            name = KEYS[3][:16] + f"{number:032x}" + KEYS[3][-16:]
+            (storage.folder / f"{name}.page").write_bytes(bytes(FILE + number))
+            os.utime(storage.folder / f"{name}.page", ns=(number, number))
+        again = HiCacheFile(tmp_path, FORMAT, limit_bytes=40 * FILE)
+        again.set(KEYS[10], page(10))
+        assert bytes_of(tmp_path) <= 40 * FILE
+        assert kept(again) == list(range(11))
+        assert again.limit is not None
+        assert again.limit.removed == 60
+
+    def test_links_count_as_themselves(self, tmp_path: Path) -> None:
+        storage = HiCacheFile(tmp_path / "folder", FORMAT, limit_bytes=40 * FILE)
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.write_bytes(bytes(100 * FILE))
+        for number, target in enumerate([str(elsewhere), "nowhere", f"{'2' * 64}.page"]):
+            (storage.folder / f"{str(number) * 64}.page").symlink_to(target)
+        fill(storage, 20)
+        assert kept(storage) == list(range(20))
+
+    def test_a_folder_that_is_removed_while_it_is_counted_is_empty(self, tmp_path: Path) -> None:
+        storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=40 * FILE)
+        other = HiCacheFile(tmp_path, PageFormat("other", "limit", "torch.uint8", SIZE))
+        fill(other, 2)
+        real = os.scandir
+
+        def vanishing(path: Any) -> Any:
+            if str(path) == str(other.folder) and other.folder.exists():
+                shutil.rmtree(other.folder)
+                raise FileNotFoundError(errno.ENOENT, "gone", str(path))
+            return real(path)
+
+        with mock.patch("os.scandir", vanishing):
+            fill(storage, 3)
+        assert kept(storage) == [0, 1, 2]
 
     def test_one_count_serves_a_sixteenth_of_the_limit(self, tmp_path: Path) -> None:
         storage = HiCacheFile(tmp_path, FORMAT, limit_bytes=160 * FILE)

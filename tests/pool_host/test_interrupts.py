@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from pool_host import extents
+from pool_host import extents, scattered
 from pool_host.group import HostPoolGroup, PoolEntry
 from pool_host.logical import LogicalHostPool
 from pool_host.owner_lanes import OwnerLanePool
@@ -152,9 +152,11 @@ def test_nobody_has_what_an_interrupted_allocation_took(kind: str, call: str, br
 
 
 @pytest.mark.parametrize("call", ["half of what is free", "all that is free"])
-@pytest.mark.parametrize("kind", ["single slots", "pages"])
+@pytest.mark.parametrize(
+    ("kind", "least"), [("single slots", 1 << 15), ("pages", 1 << 15), ("single slots", 1)]
+)
 def test_nor_what_it_chose_of_all_pages_at_once(
-    kind: str, call: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, call: str, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So pages are taken that lie scattered; these pools are small, and would look all up."""
     found: list[object] = []
@@ -163,6 +165,7 @@ def test_nor_what_it_chose_of_all_pages_at_once(
         found.append(choose_scattered(*given))
         return found[-1]
 
+    monkeypatch.setattr(scattered, "_WIDE", least)  # of so many pages bits are kept in words
     monkeypatch.setattr(extents, "_FEW", 0)
     monkeypatch.setattr(extents, "choose_scattered", choose)
     assert sweep(POOLS[kind], 2, CALLS[call]) > 20

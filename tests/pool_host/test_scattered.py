@@ -25,6 +25,7 @@ def chosen(flags: NDArray[np.uint8], wanted: int) -> Scattered | None:
             if way.endswith("by block"):
                 patch.setattr(scattered, "_BLOCK", 2)
                 patch.setattr(scattered, "_MANY", 1)
+                patch.setattr(scattered, "_KEPT", 0)
             found.append(choose_scattered(flags, int(np.count_nonzero(flags == 0)), wanted))
     first, *others = found
     for other in others:

@@ -22,8 +22,12 @@ _LOADS = tuple(
         )
     )
 )
+# So does what patches, or runs, what is not one plain text.
+_COMPUTES = re.compile(
+    rb"""\b(?:patch|exec|eval)\(\s*(?![rbfuRBFU]{0,2}(?:"[^"\n{]*"|'[^'\n{]*')\s*[,)])[^)\s]"""
+)
 MOST_TEXT = 1 << 10  # characters of a name
-PAIR = 2  # words: a module and a name
+FEW_WORDS = 4  # a module, a name, and what they are for
 _PLAIN, _SPACE = re.compile(r"[\w.:]*"), re.compile(r"\s")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
@@ -103,7 +107,9 @@ class Tables:
 
     def _loading(self, path: str) -> bool:
         if path not in self._loads:
-            self._loads[path] = any(word in self.both.target.files[path] for word in _LOADS)
+            data = self.both.target.files[path]
+            loads = any(word in data for word in _LOADS) or _COMPUTES.search(data) is not None
+            self._loads[path] = loads
         return self._loads[path]
 
 
@@ -122,8 +128,8 @@ def _parts(text: str) -> Iterator[str]:
     yield text
     if not _PLAIN.fullmatch(text) and not _SPACE.search(text):
         yield from _NAME.findall(text)
-    elif len(both := text.split()) == PAIR and "." in both[0] and all(map(_NAME.fullmatch, both)):
-        yield from both  # `shop.orders Money`
+    elif 1 < len(several := text.split()) <= FEW_WORDS and all(map(_NAME.fullmatch, several)):
+        yield from several  # `shop.orders Money`
 
 
 def _may_be(text: str, module: str) -> bool:

@@ -77,6 +77,7 @@ def check(both: Both, runs: Runs) -> None:
     """Compare the tests of both sides."""
     _names(both)
     _suites(both)
+    _hooked(both)
     one_side, other_side = _Tests(both.base, both, runs), _Tests(both.target, both, runs)
     ours, theirs = one_side.found(), other_side.found()
     commands = Commands(both.base)
@@ -145,6 +146,36 @@ def _suites(both: Both) -> None:
             if isinstance(node, ast.Constant) and node.value in left:
                 why = "a suite asks for all tests of this module by its name, and some left"
                 both.found.say(OPEN, str(node.value), why, Place(path, node.lineno))
+
+
+def _hooked(both: Both) -> None:
+    """Report hooks that make tests of what moved: what pytest collects itself is compared."""
+    moved = [
+        (base[0], target[0], getattr(node, "name", ""))
+        for base, target in both.pairing.moved()
+        if isinstance(node := both.statement(both.base, base).node, DEFINITIONS)
+    ]
+    for path in sorted(p for p in both.target.files if p.rpartition("/")[2] == "conftest.py"):
+        source = both.target.readable(path) if moved else None
+        folder = path.removesuffix("conftest.py")
+        below = [m for m in moved if m[0].startswith(folder) or m[1].startswith(folder)]
+        for node in source.tree.body if source and below else ():
+            if getattr(node, "name", "") in _MAKING and _makes(node, [name for *_, name in below]):
+                why = "it makes tests of what it finds, and what it may find moved"
+                both.found.say(OPEN, getattr(node, "name", ""), why, Place(path, node.lineno))
+
+
+def _makes(hook: ast.stmt, names: list[str]) -> bool:
+    """Tell whether a hook may make a test of something that moved, by the texts that it says."""
+    if not isinstance(hook, ast.FunctionDef):
+        return True
+    prose = {node.value for node in hook.body if isinstance(node, ast.Expr)}
+    said = [n.value for n in walk(hook) if isinstance(n, ast.Constant) and n not in prose]
+    told = {text for text in said if isinstance(text, str)}
+    if hook.name == "pytest_pycollect_makeitem":
+        words = [text for text in told if text.isidentifier()]
+        return not words or any(name.startswith(word) for word in words for name in names)
+    return not told or any(text.endswith(("py", "*")) for text in told)
 
 
 def _unittest(both: Both, one: _Tests, two: _Tests) -> None:
@@ -469,6 +500,11 @@ def _fixtures(module: Module) -> dict[str, Fixture]:
 _OF_FILES = words(
     """pytest_ignore_collect pytest_collect_file pytest_collect_directory pytest_collectstart
     pytest_pycollect_makemodule pytest_make_collect_report"""
+)
+# Of these, and of hooks that are given what a file has, those that may make tests of it.
+_MAKING = words(
+    """pytest_collect_file pytest_pycollect_makemodule pytest_pycollect_makeitem
+    pytest_collect_directory"""
 )
 # What tells hooks and fixtures where a test lies, or gives them its module.
 _PLACES = words("fspath path nodeid location module parent listchain reportinfo")

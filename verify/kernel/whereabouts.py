@@ -26,7 +26,7 @@ from verify.kernel.words import raw, words
 _LISTS = re.compile(rb"\b(?:vars|dir|globals|locals|getmembers|getattr)\(|__dict__|import \*")
 MODULE = "its `__module__`"
 _ASKS = re.compile(
-    rb"__(?:module|globals)__|\bf_globals\b|\bco_filename\b|\bextract_tb\b|\bwalk_tb\b"
+    rb"__(?:module|globals)__|\bf_globals\b|\bco_f(?:ilename|irstlineno)\b|\bextract_tb\b|\bwalk_tb\b"
     rb"|TracebackException|\bfind_class\b|\bget(?:module|file|sourcefile|absfile)\b"
 )
 _PRINTS = re.compile(rb"\b(?:str|repr|ascii|format)\b")
@@ -207,6 +207,9 @@ class _Whereabouts:
                 what = self._call(source.path, node, above) or self._text(source.path, node)
                 if not what and last(node.func) in _SORTS and self._by_text(source.path, node):
                     yield "its text", node.lineno
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+                said = node.slice.value if isinstance(node.slice, ast.Constant) else None
+                what = MODULE if said == "__module__" and self._classes else ""
             elif isinstance(node, ast.FunctionDef) and node.name == "find_class":
                 yield from _by_pickles(node)
             if what and _Use(above, known=False).decides(node):
@@ -217,7 +220,7 @@ class _Whereabouts:
         if node.attr in ("__module__", "__globals__"):
             may = self._escapes and self._may_be(path, node.value, above)
             return f"its `{node.attr}`" if may else ""
-        if node.attr in ("co_filename", "f_globals"):
+        if node.attr in ("co_filename", "co_firstlineno", "f_globals"):
             code = last(node.value) in ("f_code", "__code__")
             frame = children(node.value)[0] if code else node.value
             if isinstance(frame, (ast.Attribute, ast.Name, ast.Call)):
@@ -228,6 +231,10 @@ class _Whereabouts:
     def _call(self, path: str, node: ast.Call, above: Above) -> str:
         if not node.args:
             return ""
+        if last(node.func) in ("get", "pop") and self._classes:
+            said = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+            if said == "__module__":
+                return MODULE
         if last(node.func) == "getattr" and len(node.args) > 1:
             name = node.args[1]
             if isinstance(name, ast.Constant) and name.value in ("__module__", "__globals__"):

@@ -215,6 +215,8 @@ class Calls(Objects):
         if self.hooked(of):
             return self.act("call", key(of), given, named)
         made = Instance(self.make(), of, self.space())
+        if self.in_class(of, "__del__") is not None:  # whoever drops it calls that
+            self.act("create", key(of), given, named)
         missing = self.in_class(of, "_missing_")
         if isinstance(missing, Product) and missing.wraps is not None:
             missing = missing.wraps
@@ -901,7 +903,9 @@ class Calls(Objects):
             self.sees["outside", source].add(self.site)
             self.frame.reads |= {source}
             return Unknown((name, told(given, named), version))
-        if effects.is_mark(name) or (self._listed(name) and not any(map(self.acts, values))):
+        hooks = name == "dataclasses.make_dataclass" and ("bases" in named or len(given) > 2)
+        inert = self._listed(name) and not hooks and not any(map(self.acts, values))
+        if effects.is_mark(name) or inert:
             for value in values:
                 self.observe_object(value)
             return self._product(name, given, named)
@@ -975,7 +979,8 @@ class Calls(Objects):
             self.handed(value)
         wraps = self.pick(given[0]) if given else None
         immutable = name in effects.PURE or effects.is_mark(name)
-        inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
+        calls = name.startswith("builtins.") or name == "functools.cached_property"
+        inner = wraps if calls and isinstance(wraps, Function) else None
         factory = self._factory(name, given, named) if name in effects.FIELDS else None
         held = self.space({} if factory is None else {FACTORY: factory})
         if name in effects.SHOWING:  # what it shows is what that holds when it is read
@@ -1349,6 +1354,8 @@ class Calls(Objects):
     def _type(self, given: list[Value], named: Named) -> Value | None:
         first = self.pick(given[0]) if given else None
         if len(given) == 1:
+            if isinstance(first, ModuleValue):
+                return Outside("types.ModuleType")
             return first.of if isinstance(first, Instance) else Unknown(("type", told(given, {})))
         bases = self.pick(given[1]) if len(given) == 3 else None
         plain = isinstance(bases, Collection) and not any(

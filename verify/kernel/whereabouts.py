@@ -29,7 +29,7 @@ _ASKS = re.compile(
     rb"__(?:module|globals)__|\bf_globals\b|\bco_f(?:ilename|irstlineno)\b|\bextract_tb\b|\bwalk_tb\b"
     rb"|TracebackException|\bfind_class\b|\bget(?:module|file|sourcefile|absfile)\b"
 )
-_PRINTS = re.compile(rb"\b(?:str|repr|ascii|format)\b")
+_PRINTS = re.compile(rb"\b(?:str|repr|ascii|format)\b|\bf[\"']|[\"']\s*%")
 _SHOWN_BY_RECORDS = re.compile(rb"\.\s*(?:module|pathname|filename)\b")
 _OF_FILES = words("getmodule getfile getsourcefile getabsfile")
 _FRAMES = re.compile(rb"\bextract_tb\b|\bwalk_tb\b|\bTracebackException\b")
@@ -207,6 +207,8 @@ class _Whereabouts:
                 what = self._call(source.path, node, above) or self._text(source.path, node)
                 if not what and last(node.func) in _SORTS and self._by_text(source.path, node):
                     yield "its text", node.lineno
+            elif isinstance(node, (ast.FormattedValue, ast.BinOp)):
+                what = "its text" if self._put_in(source.path, node) else ""
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
                 said = node.slice.value if isinstance(node.slice, ast.Constant) else None
                 what = MODULE if said == "__module__" and self._classes else ""
@@ -252,7 +254,20 @@ class _Whereabouts:
         """Tell whether a call gives what Python prints of something that moved."""
         if last(node.func) in _TEXTS and len(node.args) == 1 and isinstance(node.func, ast.Name):
             return "its text" if self._moved(path, node.args[0]) else ""
+        if last(node.func) == "format" and isinstance(node.func, ast.Attribute):
+            given = (*node.args, *(word.value for word in node.keywords))
+            return "its text" if any(self._moved(path, arg) for arg in given) else ""
         return ""
+
+    def _put_in(self, path: str, node: ast.FormattedValue | ast.BinOp) -> bool:
+        """Tell whether what Python prints of something that moved is put into a text."""
+        if isinstance(node, ast.FormattedValue):
+            return self._moved(path, node.value)
+        text = node.left.value if isinstance(node.left, ast.Constant) else None
+        if not (isinstance(node.op, ast.Mod) and isinstance(text, str)):
+            return False
+        parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+        return any(self._moved(path, part) for part in parts)
 
     def _by_text(self, path: str, node: ast.Call) -> bool:
         """Tell whether a call puts something that moved in order by what is printed of it."""
@@ -264,6 +279,9 @@ class _Whereabouts:
 
     def _moved(self, path: str, node: ast.AST) -> bool:
         """Tell whether an expression is a definition that moved, or makes a plain object of it."""
+        if _is_call(node, "type") or last(node) == "__class__":
+            inner = node.args[0] if isinstance(node, ast.Call) else children(node)[0]
+            return isinstance(inner, ast.Call) and self._moved(path, inner.func)
         made = isinstance(node, ast.Call)
         parts = chain(node.func if isinstance(node, ast.Call) else node)
         found = self._spelled.leads(self.both.target, path, parts) if parts else None

@@ -751,7 +751,8 @@ class Calls(Objects):
             return self.from_python(found)
         if name in ("format", "format_map"):
             self._formatted(str(owner.value), name, given, named)
-        if any(map(self.acts, given)) and name in ("join", "format", "format_map"):
+        asks = name in ("join", "format", "format_map")
+        if any(self.acts(v) for v in given if asks or isinstance(self.pick(v), Instance)):
             self.operate(f".{name}", *given)
         return Unknown(("method", key(owner), name, told(given, named)))
 
@@ -873,6 +874,8 @@ class Calls(Objects):
             for one, value in pairs:
                 self.set_item(owner, one, value)
             return NONE
+        if isinstance(first, Instance):
+            self.operate("unpack", first)
         changed = Unknown((name, key(owner), told(given, named)))
         self.set_items(owner, (changed,), (changed,))
         return Unknown(("result", name, key(owner)))

@@ -73,6 +73,8 @@ def writes(node: ast.AST) -> bool:
     for inner in walk(node):
         if getattr(inner, "id", "") in _WRITING or getattr(inner, "attr", "") in _WRITING:
             return True
+        if isinstance(inner, ast.Constant) and inner.value in ("__setattr__", "__delattr__"):
+            return True  # for somebody who calls what a text names
         if isinstance(inner, ast.Attribute) and not isinstance(inner.ctx, ast.Load):
             own = isinstance(inner.value, ast.Name) and first is not None
             if not own or getattr(inner.value, "id", "") != first.arg:  # type: ignore[union-attr]

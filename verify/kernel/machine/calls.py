@@ -41,7 +41,7 @@ from verify.kernel.machine.values import (
     key,
 )
 from verify.kernel.nodes import walk
-from verify.kernel.source import dotted
+from verify.kernel.source import dotted, stored
 from verify.kernel.tree import Tree
 
 MOST_CALLS = 12  # one within the other
@@ -709,7 +709,7 @@ class Calls(Objects):
                 for one, value in zip(first.names, first.items, strict=True):
                     if isinstance(one, Constant):
                         self.write(owner.module, str(one.value), value)
-            elif given:
+            elif given or "**" in named:
                 self._sets_any(owner.module)
             for one_name, value in named.items():
                 self.write(owner.module, one_name, value)
@@ -1186,9 +1186,10 @@ class Calls(Objects):
                 self.block(body, names.module.scope)
                 return NONE
             for node in body:
-                for written in walk(node):
-                    if isinstance(written, ast.Name) and isinstance(written.ctx, ast.Store):
-                        self.write(names.module, written.id, Unknown(("exec", str(code.value))))
+                inner = (n for n in walk(node) if isinstance(n, ast.Name))
+                bound = {n.id for n in inner if isinstance(n.ctx, ast.Store)}
+                for name in sorted(bound.union(stored(node))):
+                    self.write(names.module, name, Unknown(("exec", str(code.value))))
             self.event("exec", names.module.name, str(code.value))
             return NONE
         if isinstance(code, Constant) and not isinstance(names, Names):

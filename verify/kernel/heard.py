@@ -18,6 +18,7 @@ from verify.kernel.conserve import symbol
 from verify.kernel.entries import is_script
 from verify.kernel.flow import Flow
 from verify.kernel.lookups import fits
+from verify.kernel.needs import every
 from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At
 from verify.kernel.source import DEFINITIONS, Source, last
@@ -217,9 +218,15 @@ def named(tree: Tree, path: str) -> Iterator[tuple[str, int]]:
     if source is None:
         return
     flow, pattern = Flow(source), Pattern(tree, path)
+    rows = [*every(tree, source)]
+    modules = {row.module.rpartition(".")[2]: row for row in rows if not row.member}
+    modules |= {row.name: row for row in rows}
     for call, within in flow.calls:
         if last(call.func) in _BY_NAME:
             for node in (*call.args, *(word.value for word in call.keywords)):
+                row = modules.get(last(node.value)) if isinstance(node, ast.Attribute) else None
+                if row is not None and last(node) == "__name__":
+                    yield f"{row.module}.{row.member}" if row.member else row.module, node.lineno
                 if isinstance(node, (ast.JoinedStr, ast.BinOp)):
                     text = pattern.text(node, within)
                     if "*" in text:

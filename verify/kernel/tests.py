@@ -328,7 +328,8 @@ class _Tests:
         placed = self._placed(path)
         if "request" in _wanted(made.node) and _looks(made.node):
             placed.append(title)
-        todo = [name for name in (*_wanted(made.node), *named) if name != "self"]
+        asked = self._asked_for(path, made.node)
+        todo = [name for name in (*_wanted(made.node), *named, *asked) if name != "self"]
         while todo and len(seen) < MOST_FIXTURES:
             name = todo.pop()
             if name in seen:
@@ -340,6 +341,22 @@ class _Tests:
         place = Place(path, self._line(path, made, title), self.tree.side)
         found = tuple(sorted(seen.items(), key=repr))
         return Test(title, place, around, found, tuple(sorted({*placed})))
+
+    def _asked_for(self, path: str, node: ast.AST) -> list[str]:
+        """List the fixtures that a test may ask for by a name that is no plain text there.
+
+        They are those that it says in some text, or a part of their names; else all of its file.
+        """
+        if not _asks_for_fixtures(node):
+            return []
+        own = self._fixtures_of(path).keys()
+        known = own | {n for source in self._chain(path) for n in self._fixtures_of(source)}
+        texts = {t.value for t in walk(node) if isinstance(t, ast.Constant)} - {""}
+        said = [text for text in texts if isinstance(text, str) and text.isidentifier()]
+        parts = [text for text in said if text.startswith("_") or text.endswith("_")]
+        named = known.intersection(said)
+        named |= {n for n in known for part in parts if n.startswith(part) or n.endswith(part)}
+        return sorted(named or own)
 
     def _line(self, path: str, made: Function, title: str) -> int:
         """Say where a test stands in the file that it is collected in.
@@ -560,6 +577,17 @@ def _wanted(node: ast.AST) -> list[str]:
     optional = len(spec.defaults) if isinstance(spec, ast.arguments) else 0
     every = [arg.arg for arg in parameters(node)]
     return [*(every[: len(every) - optional] if optional else every), *named_fixtures(node)]
+
+
+@lru_cache(maxsize=1 << 14)
+def _asks_for_fixtures(node: ast.AST) -> bool:
+    """Tell whether a test asks for a fixture by a name that is no plain text there."""
+    return any(
+        isinstance(inner, ast.Call)
+        and getattr(inner.func, "attr", "") == "getfixturevalue"
+        and any(not isinstance(given, ast.Constant) for given in inner.args)
+        for inner in walk(node)
+    )
 
 
 @lru_cache(maxsize=1 << 14)

@@ -27,7 +27,7 @@ _LISTS = re.compile(rb"\b(?:vars|dir|globals|locals|getmembers|getattr)\(|__dict
 MODULE = "its `__module__`"
 _ASKS = re.compile(
     rb"__(?:module|globals)__|\bf_globals\b|\bco_f(?:ilename|irstlineno)\b|\bextract_tb\b|\bwalk_tb\b"
-    rb"|TracebackException|\bfind_class\b|\bget(?:module|file|sourcefile|absfile)\b"
+    rb"|\.id\(\)|TracebackException|\bfind_class\b|\bget(?:module|file|sourcefile|absfile)\b"
 )
 _PRINTS = re.compile(rb"\b(?:str|repr|ascii|format)\b|\bf[\"']|[\"']\s*%")
 _SHOWN_BY_RECORDS = re.compile(rb"\.\s*(?:module|pathname|filename)\b")
@@ -232,7 +232,7 @@ class _Whereabouts:
 
     def _call(self, path: str, node: ast.Call, above: Above) -> str:
         if not node.args:
-            return ""
+            return "the `id` of a test" if self._own_id(node, above) else ""
         if last(node.func) in ("get", "pop") and self._classes:
             said = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
             if said == "__module__":
@@ -249,6 +249,17 @@ class _Whereabouts:
         ):
             return f"its file (`{last(node.func)}`)"
         return ""
+
+    def _own_id(self, node: ast.Call, above: Above) -> bool:
+        """Tell whether a test that moved asks what it is called in full."""
+        of = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if last(node.func) != "id" or not isinstance(of, ast.Name) or not _own(of.id, of, above):
+            return False
+        moved = {getattr(one, "name", "") for one in self._definitions}
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.ClassDef):
+            at = above.get(at)
+        return at is not None and at.name in moved and any("Test" in last(b) for b in at.bases)
 
     def _text(self, path: str, node: ast.Call) -> str:
         """Tell whether a call gives what Python prints of something that moved."""

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from verify.kernel.both import Both
 from verify.kernel.flow import Flow, Within
@@ -26,6 +27,8 @@ _GETS = re.compile(
 _WORDS = re.compile(rb"\w+")
 # What Python calls for what a loop or a `with` gives, and what of these gives its own object.
 _ENTERED = words("__enter__ __aenter__")
+_ENTERS = re.compile(rb"\b__a?enter__\b")
+_PLAIN_BASES = words("object Generic Protocol ABC")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -140,7 +143,23 @@ class Getters:
         if of is None:
             return True
         methods = [m for m in of.body if isinstance(m, _FUNCTIONS) and m.name in _ENTERED]
-        return bool(methods) and all(map(_returns_itself, methods))
+        inherits = any(last(base) not in _PLAIN_BASES for base in of.bases)
+        return all(map(_returns_itself, methods)) if methods else inherits and not self._near(of)
+
+    def _near(self, of: ast.ClassDef) -> bool:
+        """Tell whether a class of the tree is among the bases of a class, by its name."""
+        return any(last(base) in self._classes for base in of.bases)
+
+    @cached_property
+    def _classes(self) -> frozenset[str]:
+        """Give the names of all classes of the tree that say what a `with` is given."""
+        found: set[str] = set()
+        for path in self._tree.python():
+            if _ENTERS.search(self._tree.files[path]):
+                source = self._tree.readable(path)
+                nodes = walk(source.tree) if source else ()
+                found.update(node.name for node in nodes if isinstance(node, ast.ClassDef))
+        return frozenset(found)
 
     def _unknown_top(self, path: str, parts: Parts) -> bool:
         """Tell the same of a name of a module, or of one beyond."""

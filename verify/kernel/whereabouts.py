@@ -204,14 +204,20 @@ class _Whereabouts:
                 elif not what and node.attr in _OF_RECORDS and records:
                     what = "its file" if _given(node.value, above) else ""
             elif isinstance(node, ast.Call):
-                what = self._call(source.path, node, above) or self._text(source.path, node)
-                if not what and last(node.func) in _SORTS and self._by_text(source.path, node):
+                what = self._call(source.path, node, above)
+                what = what or self._text(source.path, node, above)
+                if (
+                    not what
+                    and last(node.func) in _SORTS
+                    and self._by_text(source.path, node, above)
+                ):
                     yield "its text", node.lineno
             elif isinstance(node, (ast.FormattedValue, ast.BinOp)):
-                what = "its text" if self._put_in(source.path, node) else ""
+                what = "its text" if self._put_in(source.path, node, above) else ""
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
                 said = node.slice.value if isinstance(node.slice, ast.Constant) else None
-                what = MODULE if said == "__module__" and self._classes else ""
+                handed = self._classes and _of_another(node.value, above)
+                what = MODULE if said == "__module__" and handed else ""
             elif isinstance(node, ast.FunctionDef) and node.name == "find_class":
                 yield from _by_pickles(node)
             if what and _Use(above, known=False).decides(node):
@@ -235,7 +241,8 @@ class _Whereabouts:
             return "the `id` of a test" if self._own_id(node, above) else ""
         if last(node.func) in ("get", "pop") and self._classes:
             said = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
-            if said == "__module__":
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else node
+            if said == "__module__" and _of_another(owner, above):
                 return MODULE
         if last(node.func) == "getattr" and len(node.args) > 1:
             name = node.args[1]
@@ -261,40 +268,42 @@ class _Whereabouts:
             at = above.get(at)
         return at is not None and at.name in moved and any("Test" in last(b) for b in at.bases)
 
-    def _text(self, path: str, node: ast.Call) -> str:
+    def _text(self, path: str, node: ast.Call, above: Above) -> str:
         """Tell whether a call gives what Python prints of something that moved."""
         if last(node.func) in _TEXTS and len(node.args) == 1 and isinstance(node.func, ast.Name):
-            return "its text" if self._moved(path, node.args[0]) else ""
+            return "its text" if self._moved(path, node.args[0], above) else ""
         if last(node.func) == "format" and isinstance(node.func, ast.Attribute):
             given = (*node.args, *(word.value for word in node.keywords))
-            return "its text" if any(self._moved(path, arg) for arg in given) else ""
+            return "its text" if any(self._moved(path, arg, above) for arg in given) else ""
         return ""
 
-    def _put_in(self, path: str, node: ast.FormattedValue | ast.BinOp) -> bool:
+    def _put_in(self, path: str, node: ast.FormattedValue | ast.BinOp, above: Above) -> bool:
         """Tell whether what Python prints of something that moved is put into a text."""
         if isinstance(node, ast.FormattedValue):
-            return self._moved(path, node.value)
+            return self._moved(path, node.value, above)
         text = node.left.value if isinstance(node.left, ast.Constant) else None
         if not (isinstance(node.op, ast.Mod) and isinstance(text, str)):
             return False
         parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
-        return any(self._moved(path, part) for part in parts)
+        return any(self._moved(path, part, above) for part in parts)
 
-    def _by_text(self, path: str, node: ast.Call) -> bool:
+    def _by_text(self, path: str, node: ast.Call, above: Above) -> bool:
         """Tell whether a call puts something that moved in order by what is printed of it."""
         keys = (word.value for word in node.keywords if word.arg == "key")
         if not any(last(key) in _TEXTS for key in keys):
             return False
         items = (item for arg in node.args for item in walk(arg))
-        return any(isinstance(item, ast.Name) and self._moved(path, item) for item in items)
+        return any(isinstance(item, ast.Name) and self._moved(path, item, above) for item in items)
 
-    def _moved(self, path: str, node: ast.AST) -> bool:
+    def _moved(self, path: str, node: ast.AST, above: Above) -> bool:
         """Tell whether an expression is a definition that moved, or makes a plain object of it."""
         if _is_call(node, "type") or last(node) == "__class__":
             inner = node.args[0] if isinstance(node, ast.Call) else children(node)[0]
-            return isinstance(inner, ast.Call) and self._moved(path, inner.func)
+            return isinstance(inner, ast.Call) and self._moved(path, inner.func, above)
         made = isinstance(node, ast.Call)
         parts = chain(node.func if isinstance(node, ast.Call) else node)
+        if parts and _values(parts[0], node, above) is not None:
+            return False  # a local of its name
         found = self._spelled.leads(self.both.target, path, parts) if parts else None
         if not (isinstance(found, tuple) and found[1:] == ((),) and isinstance(found[0], tuple)):
             return False
@@ -400,6 +409,11 @@ def _given(node: ast.AST, above: Above) -> bool:
     while at is not None and not isinstance(at, ast.Lambda):
         at = above.get(at)
     return isinstance(at, ast.Lambda) and node.id in [arg.arg for arg in at.args.args]
+
+
+def _of_another(node: ast.AST, above: Above) -> bool:
+    """Tell whether a table is one that a function is handed, or what an object has."""
+    return _given(node, above) or not isinstance(node, ast.Name)
 
 
 def _by_call(node: ast.AST, above: Above) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from verify.kernel import packaging, paths
 from verify.kernel.both import Both
@@ -36,6 +36,7 @@ _IMPORTS = re.compile(
     rb"|\b(?:SourceFileLoader|SourcelessFileLoader|SourceLoader|FileLoader|FileFinder|PathFinder"
     rb"|importlib|_bootstrap|_bootstrap_external)\s*\.\s*\w+\s*=[^=]"
 )
+_OF_IMPORTS = (b"__import__", b"addaudithook", b"Loader", b"Finder", b"_bootstrap", b"importlib")
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*$|[^/]*_test\.py$|conftest\.py$)")
 # Puts a folder before the others that Python searches.
 _SEARCHED = re.compile(
@@ -60,8 +61,11 @@ def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> Non
     come = sorted(both.target.files.keys() - both.base.files.keys())
     for path in gone:
         _gone(both, path)
+    seekers = [*_seekers(both)] if any(path.endswith(".py") for path in come) else []
     for path in come:
         _new(both, path)
+        for place, why in seekers if path.endswith(".py") else ():
+            both.found.say(OPEN, both.target.name(path), why, place)
     for path in sorted(both.changed & both.base.files.keys() & both.target.files.keys()):
         if is_script(both.base, path) and not is_script(both.target, path):
             both.found.say(BREAKS, path, "it can no longer be run", Place(path, 1))
@@ -120,7 +124,6 @@ def _new(both: Both, path: str) -> None:
     if name == "__init__.py":
         folder, _, name = folder.rpartition("/")
     _hides(both, path)
-    _sought(both, path)
     word = name.removesuffix(".py")
     root = both.target.root(path) == folder
     if root:
@@ -217,20 +220,20 @@ def _instead(both: Both, path: str) -> None:
         both.found.say(BREAKS, both.target.name(path), why, Place(path, 1))
 
 
-def _sought(both: Both, path: str) -> None:
-    """Look for who is asked for each module before Python looks for its file."""
-    for other in both.target.python():
-        data = both.target.files[other]
-        found = _FINDS.search(data)
-        why = "it is new, and a finder of modules is asked for it first"
-        if found is None and not _TEST.search(other):
+def _seekers(both: Both) -> Iterator[tuple[Place, str]]:
+    """List who is asked for a module before Python looks for its file, or stands in the way."""
+    for path in both.target.python():
+        data = both.target.files[path]
+        found, why = None, "it is new, and a finder of modules is asked for it first"
+        if b"meta_path" in data or b"path_hooks" in data:
+            found = _FINDS.search(data)
+        if found is None and any(word in data for word in _OF_IMPORTS) and not _TEST.search(path):
             found = _IMPORTS.search(data)
             why = (
                 "it is new, and code of the tree stands in the way of every import, or hears of it"
             )
         if found:
-            line = data.count(b"\n", 0, found.start()) + 1
-            both.found.say(OPEN, both.target.name(path), why, Place(other, line))
+            yield Place(path, data.count(b"\n", 0, found.start()) + 1), why
 
 
 def _settings(both: Both, path: str) -> None:

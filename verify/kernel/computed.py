@@ -28,7 +28,7 @@ _ALL_LOADED = re.compile(
     rb"|\bsys\.modules\s*\.\s*(?:keys|items|copy)\b"
 )
 _TAKES_OUT = re.compile(rb"\bdel\s+sys\.modules\s*\[|\bsys\.modules\s*\.\s*pop\b")
-_SEEKING = re.compile(raw(rf"\b(?:{'|'.join(sorted(_FINDERS))})\b"))
+_SEEKING = re.compile(raw(rf"\b(?:{'|'.join(sorted(_FINDERS))}|sys\.modules)\b"))
 # What lists the names of a module.
 _LISTS = re.compile(rb"\bvars\(|\bdir\(|\bgetmembers\b|__dict__")
 MOST_DEPTH = 8  # of a text that is put together
@@ -80,6 +80,11 @@ def sought(both: Both) -> None:
         if not path.endswith(".py") or _SEEKING.search(data) is None:
             continue
         source = both.target.readable(path)
+        for node in walk(source.tree) if source and b"sys.modules" in data else ():
+            named = _in_loaded(node)
+            if named in apart - ours:
+                why = "whether it is loaded is asked for here, and it is there now"
+                both.found.say(OPEN, named, why, Place(path, getattr(node, "lineno", 1)))
         for call, within in Flow(source).calls if source else ():
             if last(call.func) in _FINDERS and call.args:
                 wanted = Pattern(both.target, path).of(call.args[0], within)
@@ -87,6 +92,17 @@ def sought(both: Both) -> None:
                     now = "gone" if wanted in ours else "there now"
                     why = f"it is asked for here, and it is {now}"
                     both.found.say(OPEN, wanted, why, Place(path, call.lineno))
+
+
+def _in_loaded(node: ast.AST) -> str:
+    """Give the module of which an expression asks whether it is loaded."""
+    left = None
+    if isinstance(node, ast.Compare) and _is_loaded(node.comparators[0]):
+        left = node.left
+    elif isinstance(node, ast.Call) and last(node.func) == "get" and node.args:
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else node
+        left = node.args[0] if _is_loaded(owner) else None
+    return str(left.value) if isinstance(left, ast.Constant) else ""
 
 
 def loaded(both: Both) -> None:

@@ -56,7 +56,7 @@ from verify.kernel.running.traces import Comparison, Gains, covers, does, instea
 from verify.kernel.texts import examples, shown, strings
 from verify.kernel.trees import effects
 from verify.kernel.trees.nodes import walk
-from verify.kernel.trees.source import is_main_guard
+from verify.kernel.trees.source import DEFINITIONS, is_main_guard
 from verify.kernel.trees.tree import search_path
 from verify.kernel.trees.words import raw
 from verify.kernel.verdict import ASSUMED, BASE, BREAKS, OBSERVED, OPEN, TARGET, Place
@@ -141,6 +141,8 @@ class Judge:
         computed.evaluated(self.both, lost)
         computed.replaced(self.both)
         computed.sought(self.both)
+        computed.looked_at(self.both, lost)
+        computed.loaded(self.both)
         self._values(lost)
         for tree in (self.both.base, self.both.target):
             machine = self.runs.machine(tree)
@@ -434,6 +436,8 @@ class Judge:
             self.both.found.say(BREAKS, title, why, where)
         elif (one.notes or ()) != (two.notes or ()):
             self._annotations(one, two, title, where)
+        if isinstance(one.value, Function) and isinstance(two.value, Function):
+            self._inner_as_texts(one.value, two.value, title, where)
         if isinstance(one.value, Class) and isinstance(two.value, Class):
             self._fields_as_texts(one.value, two.value, title, where)
             apart = self._modules_held(one.value, two.value)
@@ -444,6 +448,14 @@ class Judge:
             if ours != theirs:
                 why = "the class is made with other attributes than before"
                 self.both.found.say(BREAKS, title, why, where)
+
+    def _inner_as_texts(self, one: Function, two: Function, title: str, where: Place) -> None:
+        """Compare whether what is annotated within a function is evaluated when that runs."""
+        if one.scope.module.postponed == two.scope.module.postponed or not _notes_inside(two.node):
+            return
+        why = "what it annotates within is evaluated where that was text, or the other way round"
+        read = self._as_written or self.evaluated or self.shown
+        self.both.found.say(BREAKS if read else OBSERVED, title, why, where)
 
     def _fields_as_texts(self, one: Class, two: Class, title: str, where: Place) -> None:
         """Compare whether what a class's fields are annotated with is evaluated."""
@@ -518,7 +530,8 @@ class Judge:
             reads: set[tuple[str, str]] = set()
             found.append(bodies.resolve(value, reads))
             self.writes.read(bodies.machine.tree.side, name, title, reads)
-        self._references(name, found[0], found[1], two[1])
+        texts = one[1].scope.module.postponed and not two[1].scope.module.postponed
+        self._references(name, found[0], found[1], two[1], evaluated=texts)
         return hash(tuple(means for side in found for _, means in side))
 
     def _probed(self, name: Made, made: Function, one: Probe, two: Probe, *, blank: bool) -> None:
@@ -539,10 +552,23 @@ class Judge:
             self.observed.body(title, one.events, two.events)
 
     def _references(
-        self, name: Made, first: Resolved, second: Resolved, b: Function | Class
+        self,
+        name: Made,
+        first: Resolved,
+        second: Resolved,
+        b: Function | Class,
+        *,
+        evaluated: bool,
     ) -> None:
         title = _title(b)
         self._compare(name, title, b.scope.module.path, first, second, b)
+        for reference, means in second if evaluated else ():
+            unbound = isinstance(means, tuple) and means[0] == "unbound"
+            if reference.note and not reference.quoted and unbound:
+                subject = f"{b.scope.module.name}.{'.'.join(reference.parts)}"
+                why = "nothing binds it, and annotations that were texts are evaluated now"
+                place = Place(b.scope.module.path, reference.line)
+                self.both.found.say(BREAKS, subject, why, place)
 
     def _compare(
         self,
@@ -614,6 +640,16 @@ class Judge:
             spelled = ".".join(reference.parts)
             why = f"when it runs, `{spelled}` sees the names or the frame of another module"
             self.both.found.say(OPEN, title, why, Place(path, reference.line))
+
+
+def _notes_inside(function: ast.AST) -> bool:
+    """Tell whether a function makes others, or classes, that are annotated."""
+    return any(
+        isinstance(inner, DEFINITIONS)
+        and inner is not function
+        and any(getattr(n, "annotation", None) or getattr(n, "returns", None) for n in walk(inner))
+        for inner in walk(function)
+    )
 
 
 def _as_written(text: str) -> bool:

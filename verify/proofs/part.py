@@ -29,8 +29,12 @@ _SETTINGS = re.compile(
     r"(?:^|/)(?:[^/]+\.(?:toml|cfg|ini|pth|mk)|MANIFEST\.in|[Mm]akefile|[Jj]ustfile"
     r"|\.gitignore|meson\.build)$"
 )
-# Who lists the files of a folder, or the modules of a package.
-_LISTS = words("listdir scandir iterdir glob rglob iter_modules walk_packages find_packages")
+# Who lists the files of a folder, the modules of a package or the subclasses of a class, stands in
+# the way of imports, or does something to all loggers that are there: a new file may meet them.
+_LISTS = words(
+    """listdir scandir iterdir glob rglob iter_modules walk_packages find_packages __subclasses__
+    get_objects meta_path path_hooks addaudithook dictConfig fileConfig"""
+)
 _TEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
 _ABOVE = ("__init__.py", "conftest.py", "setup.py", "hatch_build.py")
 # Files in which nobody names anything: they are not even read.
@@ -135,9 +139,10 @@ class _Change:
         lost = {path: one.made - theirs.get(path, _NOTHING).made for path, one in ours.items()}
         movers = frozenset(path for path, names in lost.items() if names or path not in target)
         taken = (one.taken - ours.get(path, _NOTHING).taken for path, one in theirs.items())
+        modules = _modules([*movers, *hidden])
         return cls(
             movers,
-            _modules([*movers, *hidden]),
+            modules | {f"c{name}" for name in modules},  # as a pickle spells one
             frozenset().union(*lost.values()),
             _modules([*base, *target]).union(*taken),
         )

@@ -48,6 +48,9 @@ HELD = "import t\n\n\nclass P:\n    def __reduce__(self):\n        return getatt
 OBJECT = "class R:\n    def __del__(self):\n        print(1)\n"
 GIVEN = "from r import R\n\nH = R()\n"
 DROPS = "def drop():\n    global H\n    H = None\n"
+SHOWN = "class C:\n    def m(self):\n        return 1\n\n\n"
+PICKLED = "import pickle\n\n\ndef f():\n    return b'm' in pickle.dumps(C)\n"
+REPORTED = "import traceback\n\n\ndef f():\n    return 'm.py' in traceback.format_exc()\n"
 LIMITS: dict[str, list[tuple[Tree, Tree]]] = {
     "an operator or attribute of an object from outside the tree, that acts": [
         taken_out("A = library.X | 1\n", "import library\n\n", u_py="import m\n"),
@@ -93,6 +96,13 @@ LIMITS: dict[str, list[tuple[Tree, Tree]]] = {
             {"r.py": OBJECT, "m.py": f"{GIVEN}\n\n{DROPS}"},
             {"r.py": OBJECT, "m.py": f"from n import H\n\n\n{DROPS}", "n.py": GIVEN},
         )
+    ],
+    "what a pickle or a report of an error has in it": [
+        (
+            {"m.py": f"{SHOWN}{X}", "u.py": f"from m import C\n\n\n{line}"},
+            {"m.py": X, "n.py": SHOWN.rstrip() + "\n", "u.py": f"from n import C\n\n\n{line}"},
+        )
+        for line in (PICKLED, REPORTED)
     ],
     "`getattr` that is given away with a module and a name": [
         (

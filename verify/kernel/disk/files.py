@@ -4,25 +4,44 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from verify.kernel.disk import packaging, paths
 from verify.kernel.pairs.both import Both
 from verify.kernel.pairs.pairing import At
 from verify.kernel.pairs.whole import along
-from verify.kernel.running.entries import became, is_script
+from verify.kernel.running.entries import acts, became, is_script
 from verify.kernel.trees.effects import STANDARD
 from verify.kernel.trees.settings import is_settings
 from verify.kernel.trees.source import stored
+from verify.kernel.trees.words import raw
 from verify.kernel.verdict import BASE, BREAKS, OBSERVED, OPEN, TARGET, TEXT, Place
 
 _PATH = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\s*[.:]\s*(\w+)")
-# Puts a finder before those that are there, or takes these away. One at the end is asked last, and
-# for a name that nothing had before it is a name that is given otherwise now.
+# Puts a finder before those that are there, or takes these away; whoever has the list by another
+# name may. One at the end is asked last, and for a name that nothing had before it is a name that
+# is given otherwise now.
 _FINDS = re.compile(
     rb"\b(?:meta_path|path_hooks)\s*"
-    rb"(?:\.\s*(?:insert|clear|pop|remove|reverse|sort)\b|\[[^\]\n]*\]\s*=[^=])"
+    rb"(?:\.\s*(?:insert|clear|pop|remove|reverse|sort|__setitem__)\b|\[[^\]\n]*\]\s*=[^=]|=[^=])"
+    rb"|=\s*(?:\w+\.)*(?:meta_path|path_hooks)[ \t]*(?=[\n;#]|$)"
+    rb"|(?<!list)(?<!tuple)(?<!len)(?<!iter)(?<!enumerate)(?<!reversed)"
+    rb"\(\s*(?:\w+\.)*(?:meta_path|path_hooks)\s*[,)]"
     rb"|\bdel\s+(?:\w+\.)*(?:meta_path|path_hooks)\s*\[\s*:\s*\]"
+)
+# Stands in the way of every import, or hears of it. What a test does so it takes back.
+_IMPORTS = re.compile(
+    rb"\bbuiltins\s*\.\s*__import__\s*=[^=]|\b__builtins__\s*\[\s*[\"']__import__[\"']\s*\]\s*="
+    rb"|\bsetattr\(\s*(?:__)?builtins(?:__)?\s*,\s*[\"']__import__[\"']|\baddaudithook\s*\("
+    rb"|\b(?:SourceFileLoader|SourcelessFileLoader|SourceLoader|FileLoader|FileFinder|PathFinder"
+    rb"|importlib|_bootstrap|_bootstrap_external)\s*\.\s*\w+\s*=[^=]"
+)
+_OF_IMPORTS = (b"__import__", b"addaudithook", b"Loader", b"Finder", b"_bootstrap", b"importlib")
+_TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*$|[^/]*_test\.py$|conftest\.py$)")
+# Puts a folder before the others that Python searches.
+_SEARCHED = re.compile(
+    rb"\bsys\.path\s*(?:\.\s*(?:insert|reverse|sort|__setitem__)\b|\[[^\]\n]*\]\s*=[^=]|=[^=])"
+    rb"|=\s*sys\.path[ \t]*(?=[\n;#]|$)|\bfrom\s+sys\s+import\b[^\n]*\bpath\b|\bPYTHONPATH\b"
 )
 LOADED = (".so", ".pyd", ".pyc", ".pth")  # Python imports or runs these
 
@@ -42,8 +61,11 @@ def check(both: Both, modes: Mapping[str, tuple[int | None, int | None]]) -> Non
     come = sorted(both.target.files.keys() - both.base.files.keys())
     for path in gone:
         _gone(both, path)
+    seekers = [*_seekers(both)] if any(path.endswith(".py") for path in come) else []
     for path in come:
         _new(both, path)
+        for place, why in seekers if path.endswith(".py") else ():
+            both.found.say(OPEN, both.target.name(path), why, place)
     for path in sorted(both.changed & both.base.files.keys() & both.target.files.keys()):
         if is_script(both.base, path) and not is_script(both.target, path):
             both.found.say(BREAKS, path, "it can no longer be run", Place(path, 1))
@@ -102,12 +124,45 @@ def _new(both: Both, path: str) -> None:
     if name == "__init__.py":
         folder, _, name = folder.rpartition("/")
     _hides(both, path)
-    _sought(both, path)
     word = name.removesuffix(".py")
     root = both.target.root(path) == folder
+    if root:
+        _two_roots(both, path, folder, word)
     if root and word in {*STANDARD, "sitecustomize", "usercustomize"}:
         why = f"it hides Python's own module `{word}` from what is run beside it"
         both.found.say(BREAKS, word, why, Place(path, 1))
+    elif word in STANDARD:
+        _beside_scripts(both, path, folder, word)
+
+
+def _beside_scripts(both: Both, path: str, folder: str, word: str) -> None:
+    """Look for scripts in a package beside a new file that is called as a module of Python's."""
+    tree = both.target
+    beside = [p for p in tree.files if p.rpartition("/")[0] == folder and p.endswith(".py")]
+    used: set[str] | None = None
+    for other in sorted(beside):
+        source = tree.readable(other) if other != path else None
+        if (
+            source is None
+            or other.endswith(("__main__.py", "__init__.py"))
+            or _relative(source.tree)
+        ):
+            continue
+        if not source.asks_main:
+            if not acts(source.tree.body):
+                continue
+            if used is None:
+                used = {found for p in tree.python() for found in tree.imports(p) if found != p}
+            if other in used:
+                continue
+        why = f"run by its path, {other} finds it in place of Python's own module `{word}`"
+        both.found.say(OPEN, word, why, Place(path, 1))
+        return
+
+
+def _relative(tree: ast.Module) -> bool:
+    """Tell whether a file cannot be run by its path: it imports from what it lies in."""
+    return any(isinstance(node, ast.ImportFrom) and node.level for node in tree.body)
 
 
 def _hides(both: Both, path: str) -> None:
@@ -117,11 +172,37 @@ def _hides(both: Both, path: str) -> None:
     above = both.target.files.get(f"{folder}/__init__.py", b"")
     if not folder or b"__path__" not in above:
         return
-    tail = f"/{folder.rpartition('/')[2]}/{name}"
-    for other in sorted(both.base.files):
-        if f"/{other}".endswith((f"{tail}.py", f"{tail}/__init__.py")) and other != path:
-            why = f"its package looks in other folders, too, and this may hide {other}"
+    for other in _called(both, path, name):
+        home = other.removesuffix("/__init__.py").rpartition("/")[0].rpartition("/")[2]
+        if home == folder.rpartition("/")[2] or (home and raw(home) in above):
+            why = (
+                f"its package looks in other folders, too, and this may hide {other}, or be hidden"
+            )
             both.found.say(OPEN, both.target.name(path), why, Place(path, 1))
+
+
+def _called(both: Both, path: str, name: str) -> list[str]:
+    """List other files of the base that are the module or the package of a name."""
+    ends = (f"/{name}.py", f"/{name}/__init__.py")
+    return sorted(o for o in both.base.files if f"/{o}".endswith(ends) and o != path)
+
+
+def _two_roots(both: Both, path: str, root: str, name: str) -> None:
+    """Look for a module of the same name in a folder that somebody puts first in the search."""
+    others = {at: o for o in _called(both, path, name) if (at := both.base.root(o)) != root}
+    for editor in sorted(both.target.files) if others else ():
+        data = both.target.files[editor]
+        for found in [*_SEARCHED.finditer(data)][:1]:
+            own = editor.rpartition("/")[0]
+            for at, other in sorted(others.items()):
+                if other not in both.target.files:
+                    continue
+                above = [f for f in (at, root) if f"{own}/".startswith(f"{f}/") and f]
+                named = [f for f in (at, root) if f and raw(f.rpartition("/")[2]) in data]
+                if above or named:
+                    why = f"it is new, and {other} is found by that name as well"
+                    line = data.count(b"\n", 0, found.start()) + 1
+                    both.found.say(OPEN, both.target.name(path), why, Place(editor, line))
 
 
 def _instead(both: Both, path: str) -> None:
@@ -139,14 +220,20 @@ def _instead(both: Both, path: str) -> None:
         both.found.say(BREAKS, both.target.name(path), why, Place(path, 1))
 
 
-def _sought(both: Both, path: str) -> None:
-    """Look for who is asked for each module before Python looks for its file."""
-    for other in both.target.python():
-        found = _FINDS.search(both.target.files[other])
+def _seekers(both: Both) -> Iterator[tuple[Place, str]]:
+    """List who is asked for a module before Python looks for its file, or stands in the way."""
+    for path in both.target.python():
+        data = both.target.files[path]
+        found, why = None, "it is new, and a finder of modules is asked for it first"
+        if b"meta_path" in data or b"path_hooks" in data:
+            found = _FINDS.search(data)
+        if found is None and any(word in data for word in _OF_IMPORTS) and not _TEST.search(path):
+            found = _IMPORTS.search(data)
+            why = (
+                "it is new, and code of the tree stands in the way of every import, or hears of it"
+            )
         if found:
-            line = both.target.files[other].count(b"\n", 0, found.start()) + 1
-            why = "it is new, and a finder of modules is asked for it first"
-            both.found.say(OPEN, both.target.name(path), why, Place(other, line))
+            yield Place(path, data.count(b"\n", 0, found.start()) + 1), why
 
 
 def _settings(both: Both, path: str) -> None:

@@ -38,6 +38,9 @@ LONELY = 3  # parts of a call without arguments
 _Wanted = dict[str, list[str]]  # paths by the names of their files
 TOP = "the top of the tree"
 LISTED = "a folder is listed, and a module came to it or left it"
+LOADED = "what a folder holds is loaded and looked through, and code came to it or left it"
+_BY_PATH = re.compile(rb"spec_from_file|run_path|SourceFileLoader|load_source|\bexec\(")
+_ASKING = re.compile(rb"\bvars\(|\bdir\(|\bgetattr\(|__dict__|getmembers|\.items\(")
 
 
 def check(both: Both, gone: list[str], come: list[str]) -> None:
@@ -46,10 +49,13 @@ def check(both: Both, gone: list[str], come: list[str]) -> None:
     wanted = {path for path in {*moved, *gone} if path.endswith(".py")}
     read, named = _Read(both, wanted), _by_name(wanted & set(gone))
     listed = _Listed(both, [p for p in (*gone, *come) if p.endswith(".py")])
+    loaded = _Listed(both, [p for p in moved if p.endswith(".py")], LOADED)
     for path in sorted(both.base.files.keys() & both.target.files.keys()):
         if path.endswith(".py"):
             read.file(path)
             listed.file(path)
+            if _BY_PATH.search(both.base.files[path]) and _ASKING.search(both.base.files[path]):
+                loaded.file(path)  # for what it finds there by names that are put together
         elif path.endswith(_RUNS) or is_settings(path):
             _named(both, path, named)
 
@@ -209,8 +215,9 @@ def _flow(both: Both, path: str) -> Flow | None:
 class _Listed:
     """Looks for calls that list a folder in which modules come or go."""
 
-    def __init__(self, both: Both, files: Iterable[str]) -> None:
+    def __init__(self, both: Both, files: Iterable[str], why: str = LISTED) -> None:
         self.both = both
+        self._why = why
         self.folders: dict[str, list[str]] = defaultdict(list)
         for path in sorted(files):
             self.folders[path.rpartition("/")[0]].append(path.rpartition("/")[2])
@@ -246,7 +253,7 @@ class _Listed:
                 if inner is None:
                     continue
                 if set(inner) <= said and (inner or exact):
-                    self.both.found.say(OPEN, folder or TOP, LISTED, place)
+                    self.both.found.say(OPEN, folder or TOP, self._why, place)
                 elif recursive and exact:
                     self._deep(path, folder, place)
 
@@ -254,7 +261,7 @@ class _Listed:
         """Judge a call that lists all below some folder: a package's own, or a tool's."""
         own = "/" in path and path.partition("/")[0] == folder.partition("/")[0]
         if own or _LOADING.search(self.both.base.files[path]):
-            self.both.found.say(OPEN, folder or TOP, LISTED, place)
+            self.both.found.say(OPEN, folder or TOP, self._why, place)
         else:
             why = "nobody who lists a whole tree minds a module that came or left"
             self.both.found.say(ASSUMED, "lookups", why, place)

@@ -22,8 +22,10 @@ _LOADS = tuple(
         )
     )
 )
+# So does what runs code that imports what is put into it.
+_COMPUTES = re.compile(rb"[\"' ](?:from|import) (?:%\(?\w*\)?s|\{)")
 MOST_TEXT = 1 << 10  # characters of a name
-PAIR = 2  # words: a module and a name
+PAIR, FEW_WORDS = 2, 4  # words: a module, a name, and what they are for
 _PLAIN, _SPACE = re.compile(r"[\w.:]*"), re.compile(r"\s")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
@@ -73,11 +75,10 @@ class Tables:
             self.both.found.say(OPEN, f"{module}.{name}", why, Place(path, line))
 
     def _said(self, texts: set[str]) -> Iterator[tuple[str, str]]:
+        for several in map(_several, sorted(texts)):
+            yield from self._together({*several})
         texts = {part for text in texts for part in _parts(text)}
-        for name in sorted(texts & self.names.keys()):
-            for module in sorted(self.names[name]):
-                if any(_may_be(text, module) for text in texts if text != name):
-                    yield module, name
+        yield from self._together(texts)
         for text in sorted(texts):  # `.orders:Money`
             head, mark, name = text.rpartition(":")
             if not mark:
@@ -86,6 +87,13 @@ class Tables:
                 for module in sorted(self.names[name]):
                     if _may_be(head, module):
                         yield module, name
+
+    def _together(self, texts: set[str]) -> Iterator[tuple[str, str]]:
+        """Give the names that are said beside what may be their module."""
+        for name in sorted(texts & self.names.keys()):
+            for module in sorted(self.names[name]):
+                if any(_may_be(text, module) for text in texts if text != name):
+                    yield module, name
 
     def _reached(self, path: str) -> bool:
         """Tell whether somebody beside a table turns texts into modules."""
@@ -103,7 +111,10 @@ class Tables:
 
     def _loading(self, path: str) -> bool:
         if path not in self._loads:
-            self._loads[path] = any(word in self.both.target.files[path] for word in _LOADS)
+            data = self.both.target.files[path]
+            loads = any(word in data for word in _LOADS)
+            loads = loads or (b"exec" in data and _COMPUTES.search(data) is not None)
+            self._loads[path] = loads
         return self._loads[path]
 
 
@@ -124,6 +135,12 @@ def _parts(text: str) -> Iterator[str]:
         yield from _NAME.findall(text)
     elif len(both := text.split()) == PAIR and "." in both[0] and all(map(_NAME.fullmatch, both)):
         yield from both  # `shop.orders Money`
+
+
+def _several(text: str) -> list[str]:
+    """Give the names that a text says one after the other: `money orders Money`."""
+    words = text.split()
+    return words if PAIR <= len(words) <= FEW_WORDS and all(map(_NAME.fullmatch, words)) else []
 
 
 def _may_be(text: str, module: str) -> bool:

@@ -77,6 +77,7 @@ def check(both: Both, runs: Runs) -> None:
     """Compare the tests of both sides."""
     _names(both)
     _suites(both)
+    _hooked(both)
     one_side, other_side = _Tests(both.base, both, runs), _Tests(both.target, both, runs)
     ours, theirs = one_side.found(), other_side.found()
     commands = Commands(both.base)
@@ -145,6 +146,36 @@ def _suites(both: Both) -> None:
             if isinstance(node, ast.Constant) and node.value in left:
                 why = "a suite asks for all tests of this module by its name, and some left"
                 both.found.say(OPEN, str(node.value), why, Place(path, node.lineno))
+
+
+def _hooked(both: Both) -> None:
+    """Report hooks that make tests of what moved: what pytest collects itself is compared."""
+    moved = [
+        (base[0], target[0], getattr(node, "name", ""))
+        for base, target in both.pairing.moved()
+        if isinstance(node := both.statement(both.base, base).node, DEFINITIONS)
+    ]
+    for path in sorted(p for p in both.target.files if p.rpartition("/")[2] == "conftest.py"):
+        source = both.target.readable(path) if moved else None
+        folder = path.removesuffix("conftest.py")
+        below = [m for m in moved if m[0].startswith(folder) or m[1].startswith(folder)]
+        for node in source.tree.body if source and below else ():
+            if getattr(node, "name", "") in _MAKING and _makes(node, [name for *_, name in below]):
+                why = "it makes tests of what it finds, and what it may find moved"
+                both.found.say(OPEN, getattr(node, "name", ""), why, Place(path, node.lineno))
+
+
+def _makes(hook: ast.stmt, names: list[str]) -> bool:
+    """Tell whether a hook may make a test of something that moved, by the texts that it says."""
+    if not isinstance(hook, ast.FunctionDef):
+        return True
+    prose = {node.value for node in hook.body if isinstance(node, ast.Expr)}
+    said = [n.value for n in walk(hook) if isinstance(n, ast.Constant) and n not in prose]
+    told = {text for text in said if isinstance(text, str)}
+    if hook.name == "pytest_pycollect_makeitem":
+        words = [text for text in told if text.isidentifier()]
+        return not words or any(name.startswith(word) for word in words for name in names)
+    return not told or any(text.endswith(("py", "*")) for text in told)
 
 
 def _unittest(both: Both, one: _Tests, two: _Tests) -> None:
@@ -297,7 +328,8 @@ class _Tests:
         placed = self._placed(path)
         if "request" in _wanted(made.node) and _looks(made.node):
             placed.append(title)
-        todo = [name for name in (*_wanted(made.node), *named) if name != "self"]
+        asked = self._asked_for(path, made.node)
+        todo = [name for name in (*_wanted(made.node), *named, *asked) if name != "self"]
         while todo and len(seen) < MOST_FIXTURES:
             name = todo.pop()
             if name in seen:
@@ -309,6 +341,22 @@ class _Tests:
         place = Place(path, self._line(path, made, title), self.tree.side)
         found = tuple(sorted(seen.items(), key=repr))
         return Test(title, place, around, found, tuple(sorted({*placed})))
+
+    def _asked_for(self, path: str, node: ast.AST) -> list[str]:
+        """List the fixtures that a test may ask for by a name that is no plain text there.
+
+        They are those that it says in some text, or a part of their names; else all of its file.
+        """
+        if not _asks_for_fixtures(node):
+            return []
+        own = self._fixtures_of(path).keys()
+        known = own | {n for source in self._chain(path) for n in self._fixtures_of(source)}
+        texts = {t.value for t in walk(node) if isinstance(t, ast.Constant)} - {""}
+        said = [text for text in texts if isinstance(text, str) and text.isidentifier()]
+        parts = [text for text in said if text.startswith("_") or text.endswith("_")]
+        named = known.intersection(said)
+        named |= {n for n in known for part in parts if n.startswith(part) or n.endswith(part)}
+        return sorted(named or own)
 
     def _line(self, path: str, made: Function, title: str) -> int:
         """Say where a test stands in the file that it is collected in.
@@ -470,6 +518,11 @@ _OF_FILES = words(
     """pytest_ignore_collect pytest_collect_file pytest_collect_directory pytest_collectstart
     pytest_pycollect_makemodule pytest_make_collect_report"""
 )
+# Of these, and of hooks that are given what a file has, those that may make tests of it.
+_MAKING = words(
+    """pytest_collect_file pytest_pycollect_makemodule pytest_pycollect_makeitem
+    pytest_collect_directory"""
+)
 # What tells hooks and fixtures where a test lies, or gives them its module.
 _PLACES = words("fspath path nodeid location module parent listchain reportinfo")
 
@@ -524,6 +577,17 @@ def _wanted(node: ast.AST) -> list[str]:
     optional = len(spec.defaults) if isinstance(spec, ast.arguments) else 0
     every = [arg.arg for arg in parameters(node)]
     return [*(every[: len(every) - optional] if optional else every), *named_fixtures(node)]
+
+
+@lru_cache(maxsize=1 << 14)
+def _asks_for_fixtures(node: ast.AST) -> bool:
+    """Tell whether a test asks for a fixture by a name that is no plain text there."""
+    return any(
+        isinstance(inner, ast.Call)
+        and getattr(inner.func, "attr", "") == "getfixturevalue"
+        and any(not isinstance(given, ast.Constant) for given in inner.args)
+        for inner in walk(node)
+    )
 
 
 @lru_cache(maxsize=1 << 14)

@@ -67,6 +67,7 @@ class Reference:
     patched_by: tuple[str, ...] = ()  # the call that may replace a name of it; `""` is a local
     example: bool = False  # in one of a docstring, which has the names of the module
     asked: bool = False  # the last part is a text, which `getattr` or `hasattr` is given
+    quoted: bool = False  # in an annotation that is a text
 
 
 @dataclass(slots=True)
@@ -212,7 +213,9 @@ def _collect_text(node: ast.Constant, hidden: frozenset[str], found: list[Refere
             part.value = 0  # the text of a `Literal`, or an annotation within: read no further
     ast.copy_location(inner, node)
     ast.fix_missing_locations(inner)
+    own = len(found)
     _collect(inner, hidden, found, note=True)
+    found[own:] = [replace(reference, quoted=True) for reference in found[own:]]
 
 
 def _mangled(parts: tuple[str, ...], of: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from verify.kernel.edits.conserve import sets_up, symbol
@@ -71,6 +71,7 @@ class Copies:
             for at in self.both.pairing.copies
             for name in stored(self.both.statement(self.both.target, at).node)
         }
+        names |= {raw(name) for name in self._returning}
         said = re.compile(rb"\b(?:" + b"|".join(sorted(map(re.escape, names))) + rb")\b")
         for tree in (self.both.base, self.both.target):
             for source in self.both.sources(tree):
@@ -81,18 +82,50 @@ class Copies:
                 yield from walk(other.tree) if other is not None else ()
 
     @cached_property
+    def _returning(self) -> dict[str, set[str]]:
+        """Give the functions of the changed files that give a copy back, each with what it gives.
+
+        Of a value that Python has but once, nobody can tell one copy from the other.
+        """
+        copied: set[str] = set()
+        for at in self.both.pairing.copies:
+            copy = self.both.statement(self.both.target, at).node
+            if not _is_one(getattr(copy, "value", None)):
+                copied.update(stored(copy))
+        found: dict[str, set[str]] = {}
+        for source in self.both.sources(self.both.target) if copied else ():
+            for node in walk(source.tree):
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    given = (n.value for n in walk(node) if isinstance(n, ast.Return))
+                    names = copied.intersection(map(last, filter(None, given)))
+                    if names:
+                        found.setdefault(node.name, set()).update(names)
+        return found
+
+    @cached_property
     def _identities(self) -> set[str]:
         """Give the names that the changed files compare by `is`, or ask for the `id` of."""
         found: set[str] = set()
+        called: set[ast.AST] = set()
         for node in self._nodes():
+            if isinstance(node, ast.Call):
+                called.add(node.func)
             if isinstance(node, ast.Compare):
                 parts = [node.left, *node.comparators]
                 same = any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
                 if same and not any(isinstance(part, ast.Constant) for part in parts):
-                    found |= {last(part) for part in parts} - {""}
-            elif isinstance(node, ast.Call) and last(node.func) == "id" and node.args:
-                found.add(last(node.args[0]))
+                    found |= self._meant(parts)
+            elif isinstance(node, ast.Call) and last(node.func) in ("id", "is_", "is_not"):
+                found |= self._meant(node.args)
+            elif isinstance(node, ast.Name) and node.id == "id" and node not in called:
+                found = found.union(*self._returning.values())  # for somebody who calls it
         return found
+
+    def _meant(self, parts: Iterable[ast.AST]) -> set[str]:
+        """Give the names that expressions are, or that the functions which they call give back."""
+        named = {last(part) for part in parts if not isinstance(part, ast.Call)} - {""}
+        calls = [last(part.func) for part in parts if isinstance(part, ast.Call)]
+        return named.union(*(self._returning.get(name, ()) for name in calls))
 
     @cached_property
     def _values(self) -> set[str]:
@@ -139,6 +172,16 @@ class Copies:
                     "there are two such objects now, and what changes one is not seen in the other"
                 )
                 self.both.found.say(BREAKS, self._named(at, name), why, place)
+
+
+def _is_one(value: ast.AST | None) -> bool:
+    """Tell whether Python keeps one object of a value: small numbers, and texts that are names."""
+    held = value.value if isinstance(value, ast.Constant) else value
+    if isinstance(held, str):
+        return held.isascii() and all(c.isalnum() or c == "_" for c in held)
+    if isinstance(held, int):
+        return _SMALLEST <= held <= _LARGEST
+    return held is None or held is Ellipsis
 
 
 def _looked_up(node: ast.AST) -> list[ast.AST]:
@@ -196,6 +239,7 @@ def _is_logger(of: Class) -> bool:
     return any(name in _LOGGERS for name in outer) or any(map(_is_logger, inner))
 
 
+_SMALLEST, _LARGEST = -5, 256
 # What makes a class: whoever asks for its instances knows one of two.
 _CLASSES = words("collections.namedtuple typing.NamedTuple typing.TypedDict")
 # What makes something that is equal to nothing but itself.

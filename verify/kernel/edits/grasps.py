@@ -8,6 +8,7 @@ needed where no module can be got hold of, or none but those that are the same o
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -40,6 +41,7 @@ Modules = frozenset[Module]
 
 MOST_HELD = 50  # of a collection that is looked through for modules
 MOST_DEPTH = 4  # of collections in it
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*){0,12}")
 _COMPUTED = ("builtins.property", "functools.cached_property")
 # Names by which a function may give a module that it does not name.
 _GIVING = words("""import_module __import__ globals exec eval reload resolve_name import_string""")
@@ -71,11 +73,25 @@ def writes(node: ast.AST) -> bool:
     for inner in walk(node):
         if getattr(inner, "id", "") in _WRITING or getattr(inner, "attr", "") in _WRITING:
             return True
+        if isinstance(inner, ast.Constant) and inner.value in ("__setattr__", "__delattr__"):
+            return True  # for somebody who calls what a text names
         if isinstance(inner, ast.Attribute) and not isinstance(inner.ctx, ast.Load):
             own = isinstance(inner.value, ast.Name) and first is not None
             if not own or getattr(inner.value, "id", "") != first.arg:  # type: ignore[union-attr]
                 return True
     return False
+
+
+@lru_cache(maxsize=1 << 15)
+def texts(node: ast.AST) -> frozenset[str]:
+    """Give the texts in a body that may name a module, each with the names of those above it."""
+    found: set[str] = set()
+    for inner in walk(node):
+        text = inner.value if isinstance(inner, ast.Constant) else None
+        if isinstance(text, str) and _DOTTED.fullmatch(text):
+            parts = text.split(".")
+            found.update(".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return frozenset(found)
 
 
 @dataclass(slots=True)
@@ -153,7 +169,13 @@ class Grasps:
                 return None
             modules |= found
             writing |= writes_one
-        return None if modules and writing else frozenset(modules)
+        if writing and (modules or any(self._spells(body) for body in bodies)):
+            return None
+        return frozenset(modules)
+
+    def _spells(self, made: Function | Class) -> bool:
+        """Tell whether a body says a module in a text, for somebody who patches what that names."""
+        return not texts(made.node).isdisjoint(self.machine.tree.named.keys())
 
     def _visit(self, made: Function | Class) -> int:
         """Follow what a body names; those that name each other are known when the first is."""

@@ -41,7 +41,7 @@ from verify.kernel.machine.values import (
 )
 from verify.kernel.trees import effects
 from verify.kernel.trees.nodes import walk
-from verify.kernel.trees.source import dotted
+from verify.kernel.trees.source import dotted, stored
 from verify.kernel.trees.tree import Tree
 
 MOST_CALLS = 12  # one within the other
@@ -215,6 +215,8 @@ class Calls(Objects):
         if self.hooked(of):
             return self.act("call", key(of), given, named)
         made = Instance(self.make(), of, self.space())
+        if self.in_class(of, "__del__") is not None:  # whoever drops it calls that
+            self.act("create", key(of), given, named)
         missing = self.in_class(of, "_missing_")
         if isinstance(missing, Product) and missing.wraps is not None:
             missing = missing.wraps
@@ -707,7 +709,7 @@ class Calls(Objects):
                 for one, value in zip(first.names, first.items, strict=True):
                     if isinstance(one, Constant):
                         self.write(owner.module, str(one.value), value)
-            elif given:
+            elif given or "**" in named:
                 self._sets_any(owner.module)
             for one_name, value in named.items():
                 self.write(owner.module, one_name, value)
@@ -749,7 +751,8 @@ class Calls(Objects):
             return self.from_python(found)
         if name in ("format", "format_map"):
             self._formatted(str(owner.value), name, given, named)
-        if any(map(self.acts, given)) and name in ("join", "format", "format_map"):
+        asks = name in ("join", "format", "format_map")
+        if any(self.acts(v) for v in given if asks or isinstance(self.pick(v), Instance)):
             self.operate(f".{name}", *given)
         return Unknown(("method", key(owner), name, told(given, named)))
 
@@ -871,6 +874,8 @@ class Calls(Objects):
             for one, value in pairs:
                 self.set_item(owner, one, value)
             return NONE
+        if isinstance(first, Instance):
+            self.operate("unpack", first)
         changed = Unknown((name, key(owner), told(given, named)))
         self.set_items(owner, (changed,), (changed,))
         return Unknown(("result", name, key(owner)))
@@ -901,7 +906,9 @@ class Calls(Objects):
             self.sees["outside", source].add(self.site)
             self.frame.reads |= {source}
             return Unknown((name, told(given, named), version))
-        if effects.is_mark(name) or (self._listed(name) and not any(map(self.acts, values))):
+        hooks = name == "dataclasses.make_dataclass" and ("bases" in named or len(given) > 2)
+        inert = self._listed(name) and not hooks and not any(map(self.acts, values))
+        if effects.is_mark(name) or inert:
             for value in values:
                 self.observe_object(value)
             return self._product(name, given, named)
@@ -977,7 +984,8 @@ class Calls(Objects):
             self.handed(value)
         wraps = self.pick(given[0]) if given else None
         immutable = name in effects.PURE or effects.is_mark(name)
-        inner = wraps if name.startswith("builtins.") and isinstance(wraps, Function) else None
+        calls = name.startswith("builtins.") or name == "functools.cached_property"
+        inner = wraps if calls and isinstance(wraps, Function) else None
         factory = self._factory(name, given, named) if name in effects.FIELDS else None
         held = self.space({} if factory is None else {FACTORY: factory})
         if name in effects.SHOWING:  # what it shows is what that holds when it is read
@@ -1180,9 +1188,10 @@ class Calls(Objects):
                 self.block(body, names.module.scope)
                 return NONE
             for node in body:
-                for written in walk(node):
-                    if isinstance(written, ast.Name) and isinstance(written.ctx, ast.Store):
-                        self.write(names.module, written.id, Unknown(("exec", str(code.value))))
+                inner = (n for n in walk(node) if isinstance(n, ast.Name))
+                bound = {n.id for n in inner if isinstance(n.ctx, ast.Store)}
+                for name in sorted(bound.union(stored(node))):
+                    self.write(names.module, name, Unknown(("exec", str(code.value))))
             self.event("exec", names.module.name, str(code.value))
             return NONE
         if isinstance(code, Constant) and not isinstance(names, Names):
@@ -1351,6 +1360,8 @@ class Calls(Objects):
     def _type(self, given: list[Value], named: Named) -> Value | None:
         first = self.pick(given[0]) if given else None
         if len(given) == 1:
+            if isinstance(first, ModuleValue):
+                return Outside("types.ModuleType")
             return first.of if isinstance(first, Instance) else Unknown(("type", told(given, {})))
         bases = self.pick(given[1]) if len(given) == 3 else None
         plain = isinstance(bases, Collection) and not any(

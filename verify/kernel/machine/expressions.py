@@ -10,6 +10,7 @@ from functools import lru_cache
 from verify.kernel.machine.calls import MOST_ITEMS, literal, pattern
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Patches
+from verify.kernel.machine.scopes import type_parameters
 from verify.kernel.machine.state import Raised
 from verify.kernel.machine.values import (
     GENERATOR,
@@ -428,6 +429,8 @@ class Expressions(Patches):
             if hook is not None or self.hooked(owner):
                 self.event("operation", "item of a class", key(owner), key(name))
                 return Unknown(("item", key(owner), key(name)))
+            if not (self.probing or self.outer_bases(owner) or type_parameters(owner.node)):
+                raise Raised("TypeError", owner.title)
             return Unknown(("item", key(owner), key(name)), (owner,))
         if isinstance(owner, Product) and owner.maker == "collections.defaultdict":
             self.event("change", identity(owner), key(name))

@@ -36,6 +36,12 @@ _ASKING = words(
     findsource _getframe _getframemodulename currentframe stack extract_stack co_filename
     co_firstlineno stacklevel"""
 )
+# What makes something that stands where it is made, as a class does.
+_CLASSES = words(
+    """collections.namedtuple typing.NamedTuple typing.TypedDict typing.NewType typing.TypeVar
+    typing.ParamSpec enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum builtins.type
+    dataclasses.make_dataclass"""
+)
 _CODE = ("co_filename", "co_firstlineno")
 ASKED = frozenset({"__module__", "__globals__", *_CODE})  # attributes that say where
 
@@ -92,6 +98,8 @@ class Frames(Imports):
             owner = owner.method
         if isinstance(owner, Product) and owner.wraps is not None:
             owner = owner.wraps
+        if isinstance(owner, Product) and owner.maker in _CLASSES:
+            self._ask_where(what, owner.made)
         if isinstance(owner, Instance):
             owner = owner.of
         if isinstance(owner, (Class, Function)):

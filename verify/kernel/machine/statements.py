@@ -147,6 +147,8 @@ class Machine(Expressions):
         if not self.probing and isinstance(self.pick(value), (Constant, Collection)):
             if not self.truth(value):
                 raise Raised("AssertionError")
+        elif not self.probing and isinstance(self.pick(value), (Instance, Unknown)):
+            self.event("assert", key(value))  # who fails here goes no further
 
     # --- binding ---
 

@@ -19,7 +19,16 @@ from verify.kernel.verdict import OPEN, Place
 
 _IMPORTING = words("import_module __import__ find_spec locate resolve_name import_string")
 _FINDERS = words("find_spec find_loader find_module get_loader")
-_SEEKING = re.compile(raw(rf"\b(?:{'|'.join(sorted(_FINDERS))})\b"))
+# What looks at all of a module for its name.
+_LOOKS_AT = words("render_doc writedoc safeimport loadTestsFromName loadTestsFromNames")
+_LOOKING = re.compile(raw(rf"\b(?:{'|'.join(sorted(_LOOKS_AT))})\b"))
+# What goes through all modules that are loaded, and what takes some out of there.
+_ALL_LOADED = re.compile(
+    rb"\b(?:in|list|sorted|tuple|set|dict|filter)\b[\s(]*(?:\w+\()?sys\.modules\b(?!\s*[\[:])"
+    rb"|\bsys\.modules\s*\.\s*(?:keys|items|copy)\b"
+)
+_TAKES_OUT = re.compile(rb"\bdel\s+sys\.modules\s*\[|\bsys\.modules\s*\.\s*pop\b")
+_SEEKING = re.compile(raw(rf"\b(?:{'|'.join(sorted(_FINDERS))}|sys\.modules)\b"))
 # What lists the names of a module.
 _LISTS = re.compile(rb"\bvars\(|\bdir\(|\bgetmembers\b|__dict__")
 MOST_DEPTH = 8  # of a text that is put together
@@ -71,6 +80,11 @@ def sought(both: Both) -> None:
         if not path.endswith(".py") or _SEEKING.search(data) is None:
             continue
         source = both.target.readable(path)
+        for node in walk(source.tree) if source and b"sys.modules" in data else ():
+            named = _in_loaded(node)
+            if named in apart - ours:
+                why = "whether it is loaded is asked for here, and it is there now"
+                both.found.say(OPEN, named, why, Place(path, getattr(node, "lineno", 1)))
         for call, within in Flow(source).calls if source else ():
             if last(call.func) in _FINDERS and call.args:
                 wanted = Pattern(both.target, path).of(call.args[0], within)
@@ -78,6 +92,62 @@ def sought(both: Both) -> None:
                     now = "gone" if wanted in ours else "there now"
                     why = f"it is asked for here, and it is {now}"
                     both.found.say(OPEN, wanted, why, Place(path, call.lineno))
+
+
+def _in_loaded(node: ast.AST) -> str:
+    """Give the module of which an expression asks whether it is loaded."""
+    left = None
+    if isinstance(node, ast.Compare) and _is_loaded(node.comparators[0]):
+        left = node.left
+    elif isinstance(node, ast.Call) and last(node.func) == "get" and node.args:
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else node
+        left = node.args[0] if _is_loaded(owner) else None
+    return str(left.value) if isinstance(left, ast.Constant) else ""
+
+
+def loaded(both: Both) -> None:
+    """Report who goes through the names of all modules that are loaded, and picks some by a part.
+
+    Who takes modules out of there minds only whether he picks the new place as he did the old one.
+    """
+    moved = {
+        (both.base.name(base[0]), both.target.name(target[0]))
+        for base, target in both.pairing.moved()
+    }
+    apart = {*(both.base.named.keys() ^ both.target.named.keys())}
+    for path, data in sorted(both.target.files.items()) if moved or apart else ():
+        source = both.target.readable(path) if _ALL_LOADED.search(data) else None
+        if source is None or not path.endswith(".py"):
+            continue
+        pattern, takes = Pattern(both.target, path), _TAKES_OUT.search(data) is not None
+        for call, within in Flow(source).calls:
+            if last(call.func) not in ("startswith", "match", "fullmatch", "search", "fnmatch"):
+                continue
+            wanted = pattern.of(call.args[0], within) if call.args else "*"
+            names = {one for one, two in moved if _begins(one, wanted) != _begins(two, wanted)}
+            names |= set() if takes else {name for name in apart if _begins(name, wanted)}
+            if wanted.strip("*.") and names:
+                why = f"it goes through the modules that are loaded, and picks {min(names)} or not"
+                both.found.say(OPEN, min(names), why, Place(path, call.lineno))
+
+
+def _begins(name: str, wanted: str) -> bool:
+    return fits(f"{wanted.strip('^$')}*", name)
+
+
+def looked_at(both: Both, lost: Mapping[str, set[str]]) -> None:
+    """Report who looks at all of a module that lost names, which it names by a text."""
+    for path, data in sorted(both.target.files.items()) if lost else ():
+        if not path.endswith(".py") or _LOOKING.search(data) is None:
+            continue
+        source = both.target.readable(path)
+        flow = Flow(source) if source else None
+        for call, within in flow.calls if flow else ():
+            if flow is not None and last(call.func) in _LOOKS_AT:
+                texts = {text for text, _ in flow.texts(*((arg, within) for arg in call.args))}
+                for module in sorted(texts & lost.keys()):
+                    why = "all that it has is looked at here, and it has less now"
+                    both.found.say(OPEN, module, why, Place(path, call.lineno))
 
 
 def _is_loaded(node: ast.AST) -> bool:

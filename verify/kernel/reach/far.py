@@ -8,13 +8,18 @@ from collections.abc import Collection, Iterator, Mapping
 
 from verify.kernel.edits.spelled import Spelled, chain
 from verify.kernel.pairs.both import Both
+from verify.kernel.pairs.flow import Flow
+from verify.kernel.reach.computed import Pattern
+from verify.kernel.reach.lookups import fits
 from verify.kernel.trees.effects import PATCHING, targeted
 from verify.kernel.trees.nodes import walk
 from verify.kernel.trees.source import DEFINITIONS, last, stored
 from verify.kernel.trees.tree import Tree
 from verify.kernel.trees.words import raw
-from verify.kernel.verdict import BREAKS, Place
+from verify.kernel.verdict import BREAKS, OPEN, Place
 
+_PATCHES = re.compile(rb"\b(?:patch|setattr|delattr|multiple)\s*\(")
+MOST_BY_TEXT = 2  # arguments of a call that replaces what a text names: that, and by what
 Name = tuple[str, str]  # a module and a name in it
 
 
@@ -31,6 +36,56 @@ def report(both: Both, apart: Mapping[Name, str], near: Collection[str]) -> None
                 why = apart.get((module, name))
                 if why:
                     both.found.say(BREAKS, f"{module}.{name}", why, Place(path, line))
+
+
+def by_texts(both: Both, apart: Mapping[Name, str], noted: Collection[tuple[Name, str]]) -> None:
+    """Report who patches what a text names that is put together, or comes from elsewhere.
+
+    `noted` are the names that somebody was seen to write, each with the file.
+    """
+    for path in sorted(both.target.files) if apart else ():
+        data = both.target.files[path]
+        if not path.endswith(".py") or _PATCHES.search(data) is None:
+            continue
+        source = both.target.readable(path)
+        flow = Flow(source) if source else None
+        wanted = {*_patterns(both.target, path, flow)} if flow else set()
+        said = _said(source.tree) if source and wanted else set()
+        for (module, name), why in sorted(apart.items()):
+            if ((module, name), path) in noted:
+                continue
+            for pattern, line in sorted(wanted):
+                whole = f"{module}.{name}"
+                part = pattern.strip("*.") and fits(pattern, whole) and name in said
+                if whole in said or part:
+                    both.found.say(OPEN, whole, why, Place(path, line))
+                    break
+
+
+def _said(tree: ast.AST) -> set[str]:
+    """Give the texts of a file but for those that a call of a patch says itself."""
+    nodes = walk(tree)
+    calls = [node for node in nodes if isinstance(node, ast.Call) and last(node.func) in PATCHING]
+    plain = {targeted(call) for call in calls}
+    said = {node.value for node in nodes if isinstance(node, ast.Constant) and node not in plain}
+    return {text for text in said if isinstance(text, str)}
+
+
+def _patterns(tree: Tree, path: str, flow: Flow) -> Iterator[tuple[str, int]]:
+    """List what calls patch, by the parts of it that are texts, where it is no plain text."""
+    pattern = Pattern(tree, path)
+    for call, within in flow.calls:
+        function, first = call.func, targeted(call)
+        bare = last(function) == "patch" or last(function) in ("setattr", "delattr", "multiple")
+        plain = isinstance(first, ast.Constant) or (first is None and not call.keywords)
+        if not bare or plain or (isinstance(function, ast.Name) and function.id != "patch"):
+            continue
+        if last(function) != "patch" and len(call.args) > MOST_BY_TEXT:
+            continue  # of an object, which names it
+        text = pattern.text(first, within) if first is not None else "*"
+        by_text = last(function) == "setattr" and len(call.args) == MOST_BY_TEXT
+        if last(function) == "patch" or by_text or text.strip("*."):
+            yield text, call.lineno
 
 
 def _writes(tree: Tree, path: str, spelled: Spelled) -> Iterator[tuple[str, str, int]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from verify.kernel.edits.spelled import Parts, chain
 from verify.kernel.pairs.both import Both
 from verify.kernel.pairs.flow import Flow, Within
 from verify.kernel.reach.held import Held
-from verify.kernel.trees.nodes import children
+from verify.kernel.trees.nodes import children, walk
 from verify.kernel.trees.source import last
 from verify.kernel.trees.words import words
 from verify.kernel.verdict import OPEN, Place
@@ -24,6 +25,10 @@ _GETS = re.compile(
     rb"|\bmodules\s*[.\[]|__globals__|f_globals"
 )
 _WORDS = re.compile(rb"\w+")
+# What Python calls for what a loop or a `with` gives, and what of these gives its own object.
+_ENTERED = words("__enter__ __aenter__")
+_ENTERS = re.compile(rb"\b__a?enter__\b")
+_PLAIN_BASES = words("object Generic Protocol ABC")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -35,6 +40,7 @@ class _Inside:
     module: bool = False  # whether that object may be a module
     within: Within | None = None
     body: bool = False  # whether it is the body of a class
+    handing: frozenset[ast.AST] = frozenset()  # what hands something else on: to a `for`, a `with`
 
 
 class Getters:
@@ -69,7 +75,8 @@ class Getters:
         if source is None:
             return
         scopes: dict[ast.AST | None, Within] = {w.of: w for w in Flow(source).scopes}
-        todo: list[tuple[ast.AST, _Inside]] = [(source.tree, _Inside())]
+        outer = _Inside(handing=frozenset(_handing(source.tree)))
+        todo: list[tuple[ast.AST, _Inside]] = [(source.tree, outer)]
         while todo:
             node, inside = todo.pop()
             if isinstance(node, ast.Attribute) and node.attr in self._owners:
@@ -123,7 +130,36 @@ class Getters:
             return self._unknown_top(path, parts)
         if len(parts) > 1 or not values:
             return True
-        return not all(isinstance(v, ast.Call) and self._makes(path, v) for v in values)
+        return not all(
+            isinstance(v, ast.Call)
+            and self._makes(path, v)
+            and (v not in inside.handing or self._gives_itself(path, v))
+            for v in values
+        )
+
+    def _gives_itself(self, path: str, call: ast.Call) -> bool:
+        """Tell whether what a call makes gives itself to a `with`, or is of the outside."""
+        of = self._class(self._held.leads(path, chain(call.func)))
+        if of is None:
+            return True
+        methods = [m for m in of.body if isinstance(m, _FUNCTIONS) and m.name in _ENTERED]
+        inherits = any(last(base) not in _PLAIN_BASES for base in of.bases)
+        return all(map(_returns_itself, methods)) if methods else inherits and not self._near(of)
+
+    def _near(self, of: ast.ClassDef) -> bool:
+        """Tell whether a class of the tree is among the bases of a class, by its name."""
+        return any(last(base) in self._classes for base in of.bases)
+
+    @cached_property
+    def _classes(self) -> frozenset[str]:
+        """Give the names of all classes of the tree that say what a `with` is given."""
+        found: set[str] = set()
+        for path in self._tree.python():
+            if _ENTERS.search(self._tree.files[path]):
+                source = self._tree.readable(path)
+                nodes = walk(source.tree) if source else ()
+                found.update(node.name for node in nodes if isinstance(node, ast.ClassDef))
+        return frozenset(found)
 
     def _unknown_top(self, path: str, parts: Parts) -> bool:
         """Tell the same of a name of a module, or of one beyond."""
@@ -151,15 +187,24 @@ class Getters:
         return self._plain(found) or (found[0] == "builtin" and parts[-1] not in _GIVES)
 
     def _plain(self, found: tuple[object, ...]) -> bool:
-        """Tell whether a name is that of a class."""
+        """Tell whether a name is that of a class which makes objects of its own."""
+        of = self._class(found)
+        if of is None or any(last(word.value) != "ABCMeta" for word in of.keywords if word.arg):
+            return False
+        return not any(isinstance(m, _FUNCTIONS) and m.name == "__new__" for m in of.body)
+
+    def _class(self, found: object) -> ast.ClassDef | None:
+        """Give the class that a chain of names leads to, if it is one of the tree."""
+        if not isinstance(found, tuple):
+            return None
         site = found[0][0] if isinstance(found[0], tuple) and found[0] else None
         if found[1:] != ((),) or not isinstance(site, tuple) or len(site) != 2:
-            return False
+            return None
         path, index = site
         if path not in self.both.base.files or not isinstance(index, int):
-            return False
+            return None
         node = self.both.statement(self.both.base, (path, index)).node
-        return isinstance(node, ast.ClassDef)
+        return node if isinstance(node, ast.ClassDef) else None
 
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -167,8 +212,25 @@ _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp,
 _GIVES = words(
     """import_module __import__ importorskip resolve_name locate reload getattr next iter min max
     get cast copy partial reduce getmodule pop popitem vars choice nth first list tuple set dict
-    sorted values items module_from_spec load_module find_module"""
+    sorted values items module_from_spec load_module find_module nullcontext closing
+    enter_context"""
 )
+
+
+def _handing(tree: ast.AST) -> Iterator[ast.AST]:
+    """List the expressions of which a `for` or a `with` takes something else than themselves."""
+    for node in walk(tree):
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            yield node.iter
+        elif isinstance(node, ast.withitem):
+            yield node.context_expr
+
+
+def _returns_itself(method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Tell whether a method gives the object back whose method it is, and nothing else."""
+    own = [arg.arg for arg in (*method.args.posonlyargs, *method.args.args)][:1]
+    given = [node.value for node in walk(method) if isinstance(node, ast.Return)]
+    return all(isinstance(value, ast.Name) and [value.id] == own for value in given)
 
 
 def _said(data: bytes) -> set[str]:
@@ -195,11 +257,11 @@ def _within(node: ast.AST, inside: _Inside, scopes: Mapping[ast.AST | None, With
     """Give what is known inside of a node."""
     if isinstance(node, ast.ClassDef):
         module = any(last(base) == "ModuleType" for base in node.bases)
-        return _Inside("", module, inside.within, body=True)
+        return replace(inside, own="", module=module, body=True)
     if isinstance(node, _FUNCTIONS):
         args = [*node.args.posonlyargs, *node.args.args][:1]
         own = (args[0].arg if args else "") if inside.body else inside.own
-        return _Inside(own, inside.module, scopes.get(node, inside.within))
+        return replace(inside, own=own, within=scopes.get(node, inside.within), body=False)
     return inside
 
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 
 from verify.kernel.edits.conserve import symbol
+from verify.kernel.edits.needs import every
 from verify.kernel.pairs.both import Both
 from verify.kernel.pairs.flow import Flow
 from verify.kernel.pairs.pairing import At
@@ -41,6 +42,8 @@ _ONCE = words("simplefilter filterwarnings")
 _SHOWN_OF_SCRIPTS = words("DeprecationWarning PendingDeprecationWarning")
 _FILTERS = words("filterwarnings warn_explicit")
 _SPEC = re.compile(rb"\b(?:error|ignore|default|always|all|module|once):[^:\n]*:[^:\n]*:([\w.]+)")
+_CONFIGURES = re.compile(rb"\b(?:dictConfig|fileConfig)\s*\(")
+_KEEPS = re.compile(rb"disable_existing_loggers[\"']?\s*[:=]\s*(?:False|false|0|no)\b")
 _PLAIN = re.compile(r"(?:\w|\\?\.)*")  # of a regular expression, what stands for itself
 
 
@@ -54,6 +57,7 @@ class Heard:
         self._moved: dict[tuple[str, str], str] = {}  # modules that something left for others
         self._loggers_of: dict[str, set[str]] = {}  # names of loggers, by the file they stand in
         self._warning: list[str] = []  # what warns, of what moved
+        self._logging: dict[tuple[str, str], str] = {}  # files that what logs left for others
         self._said: dict[tuple[str, str], dict[Place, None]] = {}
 
     def report(self) -> None:
@@ -62,6 +66,8 @@ class Heard:
             self._note(base, target)
         if self._gone or self._new:
             self._loggers()
+        if self._logging:
+            self._disabled()
         if self._moved:
             self._warnings()
         for (title, why), places in self._said.items():
@@ -80,6 +86,26 @@ class Heard:
             one, two = _above(ours), _above(theirs)
             self._gone.update(dict.fromkeys(one - two, title))
             self._new.update(dict.fromkeys(two - one, title))
+            if isinstance(node, DEFINITIONS) and ours != theirs:
+                self._logging.setdefault((base[0], target[0]), title)
+
+    def _disabled(self) -> None:
+        """Look for who disables the loggers that are there, unless the new one is always there.
+
+        A configuration does, if it does not say otherwise.
+        """
+        tree = self.both.target
+        late = [t for (old, new), t in self._logging.items() if new not in _loads(tree, old)]
+        found = [(p, _CONFIGURES.search(tree.files[p])) for p in sorted(tree.files) if late]
+        places = [
+            Place(path, tree.files[path].count(b"\n", 0, match.start()) + 1)
+            for path, match in found
+            if match and path.endswith(".py")
+        ]
+        if places and not any(_KEEPS.search(data) for data in tree.files.values()):
+            why = "loggers that are there are disabled here, and its logger comes at another time"
+            for title in late:
+                self._said.setdefault((title, why), {}).update(dict.fromkeys(places))
 
     def _warns(self, node: ast.stmt, base: At, target: At, title: str) -> None:
         """Note what warns; Python shows a script's own warnings of what is deprecated."""
@@ -146,6 +172,11 @@ class Heard:
             if path.endswith(".py") and any(raw(word) in data for word in _FILTERS):
                 for pattern, line in self._filters(path):
                     self._warned(pattern, Place(path, line))
+            if path.endswith(".py") and self._warning and b"__warningregistry__" in data:
+                line = data.count(b"\n", 0, data.index(b"__warningregistry__")) + 1
+                why = "what it has warned of is looked up in its module"
+                for title in self._warning:
+                    self._said.setdefault((title, why), {})[Place(path, line)] = None
             if path.endswith(".py") and self._warning and raw("filter") in data:
                 for line in self._once(path):
                     why = "what it warns of is shown once for each module"
@@ -187,9 +218,15 @@ def named(tree: Tree, path: str) -> Iterator[tuple[str, int]]:
     if source is None:
         return
     flow, pattern = Flow(source), Pattern(tree, path)
+    rows = [*every(tree, source)]
+    modules = {row.module.rpartition(".")[2]: row for row in rows if not row.member}
+    modules |= {row.name: row for row in rows}
     for call, within in flow.calls:
         if last(call.func) in _BY_NAME:
             for node in (*call.args, *(word.value for word in call.keywords)):
+                row = modules.get(last(node.value)) if isinstance(node, ast.Attribute) else None
+                if row is not None and last(node) == "__name__":
+                    yield f"{row.module}.{row.member}" if row.member else row.module, node.lineno
                 if isinstance(node, (ast.JoinedStr, ast.BinOp)):
                     text = pattern.text(node, within)
                     if "*" in text:
@@ -264,6 +301,13 @@ def _logger(node: ast.stmt) -> set[str]:
             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
         }
     return set()
+
+
+def _loads(tree: Tree, path: str) -> set[str]:
+    """List the files that a module imports as soon as it is loaded, for all that is seen."""
+    if path not in tree.files:
+        return set()
+    return tree.leads(tree.spelled(path).outer, path)
 
 
 def _above(name: str) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from verify.kernel.edits.needs import every
@@ -11,6 +12,9 @@ from verify.kernel.trees.source import last
 from verify.kernel.trees.tree import Tree
 
 ANY = "*"  # nobody can tell whose
+# Who has all objects may look for classes among them; so may who asks for them by a text.
+_ANY = re.compile(rb"\bget_(?:objects|referrers)\s*\(|[\"']__subclasses__[\"']")
+_OF_CLASSES = re.compile(rb"\bissubclass\b|\bisclass\b|,\s*type\b|__mro__|__bases__|__subclasses__")
 MOST_FILES = 100  # that may call a function which lists the subclasses of what it is given
 _OWN = ("self", "cls", "mcs", "klass")
 _ASKING = ("type", "super", "set", "list", "sorted", "frozenset", "iter", "reversed")
@@ -20,8 +24,12 @@ def listed(tree: Tree) -> frozenset[str]:
     """Give the names of the classes whose subclasses somebody lists, or `ANY` among them."""
     found: set[str] = set()
     for path in tree.files:
-        if path.endswith(".py") and b"__subclasses__" in tree.files[path]:
+        if not path.endswith(".py"):
+            continue
+        if b"__subclasses__" in tree.files[path]:
             found.update(_in_file(tree, path))
+        if _ANY.search(tree.files[path]) and _OF_CLASSES.search(tree.files[path]):
+            found.add(ANY)
     return frozenset(found)
 
 

@@ -26,10 +26,10 @@ from verify.kernel.verdict import OPEN, Place
 _LISTS = re.compile(rb"\b(?:vars|dir|globals|locals|getmembers|getattr)\(|__dict__|import \*")
 MODULE = "its `__module__`"
 _ASKS = re.compile(
-    rb"__(?:module|globals)__|\bf_globals\b|\bco_filename\b|\bextract_tb\b|\bwalk_tb\b"
-    rb"|TracebackException|\bfind_class\b|\bget(?:module|file|sourcefile|absfile)\b"
+    rb"__(?:module|globals)__|\bf_globals\b|\bco_f(?:ilename|irstlineno)\b|\bextract_tb\b|\bwalk_tb\b"
+    rb"|\.id\(\)|TracebackException|\bfind_class\b|\bget(?:module|file|sourcefile|absfile)\b"
 )
-_PRINTS = re.compile(rb"\b(?:str|repr|ascii|format)\b")
+_PRINTS = re.compile(rb"\b(?:str|repr|ascii|format)\b|\bf[\"']|[\"']\s*%")
 _SHOWN_BY_RECORDS = re.compile(rb"\.\s*(?:module|pathname|filename)\b")
 _OF_FILES = words("getmodule getfile getsourcefile getabsfile")
 _FRAMES = re.compile(rb"\bextract_tb\b|\bwalk_tb\b|\bTracebackException\b")
@@ -204,9 +204,20 @@ class _Whereabouts:
                 elif not what and node.attr in _OF_RECORDS and records:
                     what = "its file" if _given(node.value, above) else ""
             elif isinstance(node, ast.Call):
-                what = self._call(source.path, node, above) or self._text(source.path, node)
-                if not what and last(node.func) in _SORTS and self._by_text(source.path, node):
+                what = self._call(source.path, node, above)
+                what = what or self._text(source.path, node, above)
+                if (
+                    not what
+                    and last(node.func) in _SORTS
+                    and self._by_text(source.path, node, above)
+                ):
                     yield "its text", node.lineno
+            elif isinstance(node, (ast.FormattedValue, ast.BinOp)):
+                what = "its text" if self._put_in(source.path, node, above) else ""
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+                said = node.slice.value if isinstance(node.slice, ast.Constant) else None
+                handed = self._classes and _of_another(node.value, above)
+                what = MODULE if said == "__module__" and handed else ""
             elif isinstance(node, ast.FunctionDef) and node.name == "find_class":
                 yield from _by_pickles(node)
             if what and _Use(above, known=False).decides(node):
@@ -217,7 +228,7 @@ class _Whereabouts:
         if node.attr in ("__module__", "__globals__"):
             may = self._escapes and self._may_be(path, node.value, above)
             return f"its `{node.attr}`" if may else ""
-        if node.attr in ("co_filename", "f_globals"):
+        if node.attr in ("co_filename", "co_firstlineno", "f_globals"):
             code = last(node.value) in ("f_code", "__code__")
             frame = children(node.value)[0] if code else node.value
             if isinstance(frame, (ast.Attribute, ast.Name, ast.Call)):
@@ -227,7 +238,12 @@ class _Whereabouts:
 
     def _call(self, path: str, node: ast.Call, above: Above) -> str:
         if not node.args:
-            return ""
+            return "the `id` of a test" if self._own_id(node, above) else ""
+        if last(node.func) in ("get", "pop") and self._classes:
+            said = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else node
+            if said == "__module__" and _of_another(owner, above):
+                return MODULE
         if last(node.func) == "getattr" and len(node.args) > 1:
             name = node.args[1]
             if isinstance(name, ast.Constant) and name.value in ("__module__", "__globals__"):
@@ -241,24 +257,53 @@ class _Whereabouts:
             return f"its file (`{last(node.func)}`)"
         return ""
 
-    def _text(self, path: str, node: ast.Call) -> str:
+    def _own_id(self, node: ast.Call, above: Above) -> bool:
+        """Tell whether a test that moved asks what it is called in full."""
+        of = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if last(node.func) != "id" or not isinstance(of, ast.Name) or not _own(of.id, of, above):
+            return False
+        moved = {getattr(one, "name", "") for one in self._definitions}
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.ClassDef):
+            at = above.get(at)
+        return at is not None and at.name in moved and any("Test" in last(b) for b in at.bases)
+
+    def _text(self, path: str, node: ast.Call, above: Above) -> str:
         """Tell whether a call gives what Python prints of something that moved."""
         if last(node.func) in _TEXTS and len(node.args) == 1 and isinstance(node.func, ast.Name):
-            return "its text" if self._moved(path, node.args[0]) else ""
+            return "its text" if self._moved(path, node.args[0], above) else ""
+        if last(node.func) == "format" and isinstance(node.func, ast.Attribute):
+            given = (*node.args, *(word.value for word in node.keywords))
+            return "its text" if any(self._moved(path, arg, above) for arg in given) else ""
         return ""
 
-    def _by_text(self, path: str, node: ast.Call) -> bool:
+    def _put_in(self, path: str, node: ast.FormattedValue | ast.BinOp, above: Above) -> bool:
+        """Tell whether what Python prints of something that moved is put into a text."""
+        if isinstance(node, ast.FormattedValue):
+            return self._moved(path, node.value, above)
+        text = node.left.value if isinstance(node.left, ast.Constant) else None
+        if not (isinstance(node.op, ast.Mod) and isinstance(text, str)):
+            return False
+        parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+        return any(self._moved(path, part, above) for part in parts)
+
+    def _by_text(self, path: str, node: ast.Call, above: Above) -> bool:
         """Tell whether a call puts something that moved in order by what is printed of it."""
         keys = (word.value for word in node.keywords if word.arg == "key")
         if not any(last(key) in _TEXTS for key in keys):
             return False
         items = (item for arg in node.args for item in walk(arg))
-        return any(isinstance(item, ast.Name) and self._moved(path, item) for item in items)
+        return any(isinstance(item, ast.Name) and self._moved(path, item, above) for item in items)
 
-    def _moved(self, path: str, node: ast.AST) -> bool:
+    def _moved(self, path: str, node: ast.AST, above: Above) -> bool:
         """Tell whether an expression is a definition that moved, or makes a plain object of it."""
+        if _is_call(node, "type") or last(node) == "__class__":
+            inner = node.args[0] if isinstance(node, ast.Call) else children(node)[0]
+            return isinstance(inner, ast.Call) and self._moved(path, inner.func, above)
         made = isinstance(node, ast.Call)
         parts = chain(node.func if isinstance(node, ast.Call) else node)
+        if parts and _values(parts[0], node, above) is not None:
+            return False  # a local of its name
         found = self._spelled.leads(self.both.target, path, parts) if parts else None
         if not (isinstance(found, tuple) and found[1:] == ((),) and isinstance(found[0], tuple)):
             return False
@@ -364,6 +409,11 @@ def _given(node: ast.AST, above: Above) -> bool:
     while at is not None and not isinstance(at, ast.Lambda):
         at = above.get(at)
     return isinstance(at, ast.Lambda) and node.id in [arg.arg for arg in at.args.args]
+
+
+def _of_another(node: ast.AST, above: Above) -> bool:
+    """Tell whether a table is one that a function is handed, or what an object has."""
+    return _given(node, above) or not isinstance(node, ast.Name)
 
 
 def _by_call(node: ast.AST, above: Above) -> bool:

@@ -85,7 +85,11 @@ class Writes:
         setters = Setters(self.both, apart) if apart else None
         if setters is not None:
             setters.report(near)
-        far.report(self.both, self._said(apart), near)
+        said = self._said(apart)
+        far.report(self.both, said, near)
+        writers = (names for side in self._sides() for names in side.writers.values())
+        noted = {(name, place.path) for names in writers for name, place in names.items()}
+        far.by_texts(self.both, said, noted)
 
     def _said(self, apart: Mapping[str, set[str]]) -> dict[Name, str]:
         """Say what becomes of a write to each name that other functions read now."""

@@ -99,7 +99,11 @@ def _acts_alone(tree: Tree, path: str) -> bool:
     if name in ("conftest.py", "conf.py", "setup.py") or name.startswith("test_"):
         return False
     source = tree.readable(path)
-    body = source.tree.body if source else []
+    return acts(source.tree.body if source else [])
+
+
+def acts(body: Iterable[ast.stmt]) -> bool:
+    """Tell whether statements do something by themselves: a call whose value nobody keeps."""
     return any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in body)
 
 

@@ -37,6 +37,7 @@ _FROM = re.compile(r"\bfrom\s+[\"']?([\w.]+)[\"']?\s+c?import\s+\(?([\w, \t]+)")
 _NAME = re.compile(r"[^\W\d]\w*")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 _PUT_IN = re.compile(r"(?:%\(\w+\)s|\$\{[\w:.]+\}|\{\{?[ \w.]+\}\}?)[.:](\w+)")
+_SCHEME = re.compile(r"(?<!\w)(?:ext|cfg|py|python)://")  # before what settings look up
 _RUN = ("Makefile", "Dockerfile", "Procfile", "Jenkinsfile", ".sh", ".bash", ".yml", ".yaml", ".mk")
 _WORDS = re.compile(rb"\w+")
 _NAMES_ALONE = re.compile(r"[\w.:=\s\[\],-]+")
@@ -48,6 +49,7 @@ _PROSE = words(
     """md mdx rst txt adoc org tex html htm ipynb log diff patch po pot lock svg css bib"""
 )
 _TALE = words("license licence copying authors contributors changelog changes news history todo")
+_STUB = re.compile(rb"(?<!\*)\.pyi[\"']")  # the ending of one file, not a pattern of many
 HEAD = 1000  # bytes that tell text from data
 
 
@@ -160,6 +162,9 @@ class _Texts:
                 self._say(kind, module, name, why, Place(path, number))
         if not prose:
             self._interpolated(path, text)
+        if not prose or (
+            path.endswith(".txt") and path.rpartition("/")[2][:-4].lower() not in _TALE
+        ):
             self._rows(path, text)
         if path.endswith(".ipynb"):
             self._cells(path, text)
@@ -207,7 +212,8 @@ class _Texts:
         if source is None:
             return
         stub = path.endswith(".pyi")
-        if stub and b"attach_stub" not in self.both.target.files.get(path[:-1], b""):
+        attached = b"attach_stub" in self.both.target.files.get(path[:-1], b"")
+        if stub and not (attached or self._stubs_read):
             return
         unchanged = self.both.base.files.get(path) == self.both.target.files[path]
         if unchanged:
@@ -218,7 +224,8 @@ class _Texts:
                     if self.both.found.said(BREAKS, raised):
                         continue  # a run has come to it
                     why = f"this imports {row.member}, which is no longer there"
-                    self._say(BREAKS, row.module, row.member, why, Place(path, 1))
+                    kind = OPEN if stub and not attached else BREAKS
+                    self._say(kind, row.module, row.member, why, Place(path, 1))
         self._foreign(path, source)
         packaging = path.rpartition("/")[2] == "setup.py"
         if packaging:
@@ -262,7 +269,7 @@ class _Texts:
             self._code(path, node.lineno, text)
         if len(text) > MOST_TEXT or ("\n" in text.strip() and kind != BREAKS):
             return
-        if kind == BREAKS or _NAMES_ALONE.fullmatch(text):
+        if kind == BREAKS or _NAMES_ALONE.fullmatch(_SCHEME.sub("", text)):
             for module, name in _named(text, self.gone):
                 why = f"a text names {name}, which is no longer there"
                 self._say(kind, module, name, why, Place(path, node.lineno))
@@ -296,6 +303,13 @@ class _Texts:
                 if any(alias.name == "*" for alias in node.names):
                     why = "a text with code takes all that is there, which is no longer all"
                     self.both.found.say(OPEN, node.module, why, Place(path, line))
+
+    @cached_property
+    def _stubs_read(self) -> bool:
+        """Tell whether code of the tree may read stubs while it runs."""
+        tree = self.both.target
+        code = (p for p in tree.python() if p.rpartition("/")[2] != "setup.py")
+        return any(_STUB.search(tree.files[path]) for path in code)
 
     @cached_property
     def _runs(self) -> bool:
@@ -385,7 +399,7 @@ def _handled(line: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
 
 
 def _named(text: str, gone: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
-    for match in _PATH.finditer(text):
+    for match in _PATH.finditer(_SCHEME.sub("", text)):
         module, name = match[1], match[2]
         while module:
             if name in gone.get(module, ()):

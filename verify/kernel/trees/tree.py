@@ -20,7 +20,7 @@ _IMPORT = re.compile(
 )
 _NAME = re.compile(r"[^\W\d][\w.]*")
 _WORD = re.compile(r"""["']\.?([^\W\d]\w*)(?=["':])""")  # alone in a text, or its first
-_QUOTED = re.compile(r"""["'](\.?[^\W\d]\w*(?:[.:]\w+)+)["']""")
+_QUOTED = re.compile(r"""["'](?:\w+://)?(\.?[^\W\d]\w*(?:[.:]\w+)+)["']""")
 # Imports by a text: as it stands, or put together, so that any word may be a part of the name.
 _CALLED = r"\b(?:import_module|__import__|locate|resolve_name|import_string)\s*\(\s*"
 _CALLERS = ("import_module", "__import__", "locate", "resolve_name", "import_string")
@@ -41,7 +41,8 @@ _BUILDING = (
     "hatch_build.py",
 )
 _PYTHON_FILE = re.compile(r"([^\W\d]\w*\.py)\b")
-_NAMING = ("patch", "sys.modules")  # beside these, a lone word in a text may be a module as well
+# Beside these, a lone word in a text may be a module as well.
+_NAMING = ("patch", "sys.modules", "find_spec", "pydoc", "run_module", "loadTests", "exec(")
 _ALONE = re.compile(r"""["']([^\W\d]\w*)["']""")
 _PLUGINS = re.compile(r"^pytest_plugins\s*=\s*(.*(?:\n[ \t]+.*)*)", re.M)
 

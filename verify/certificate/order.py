@@ -26,7 +26,9 @@ from verify.certificate.source import (
     only_imports,
     stem_of,
 )
+from verify.kernel import effects
 from verify.kernel.nodes import children, walk
+from verify.kernel.words import words
 
 # Libraries whose decorators wrap and register nothing.
 _WRAPPERS = re.compile(
@@ -42,6 +44,12 @@ _MAKERS = re.compile(
     "cast|isinstance|getattr|join|format|split|strip|lower|upper|dedent|MappingProxyType|field|"
     "WeakKeyDictionary|WeakValueDictionary|WeakSet|SimpleNamespace|count|Literal"
 )
+# What makes a value of its own of the literals that it is given.
+_OF_LITERALS = words(
+    """itertools.product itertools.chain itertools.combinations itertools.permutations pytest.param
+    numpy.array numpy.asarray numpy.zeros numpy.ones numpy.arange numpy.linspace"""
+)
+_LITERALS = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.expr_context)
 _STATELESS = re.compile("(abc|collections|dataclasses|enum|functools|typing|typing_extensions)\\b")
 _MOST_KEPT = 1_000  # loads of modules; each is as long as the modules that it loads
 _MOST_FOLLOWED = 300  # functions that one statement may call on import
@@ -349,7 +357,7 @@ class Order:
                             return True
         return False
 
-    def _calls(self, side: Side, module: Module, unit: Unit, nodes: Iterable[ast.expr]) -> bool:
+    def _calls(self, side: Side, module: Module, unit: Unit, nodes: Iterable[ast.AST]) -> bool:
         """Tell whether expressions call what may have an effect."""
         found = self.judge.facts(module, unit, deep=False).calls
         run = {id(call): ref for ref, call, when in found if when == NOW}
@@ -359,13 +367,33 @@ class Order:
             ref = run.get(id(part))
             whats = side.resolve(module, ref).whats if ref else ()
             outside = all(what[0] in {"ext", "builtin"} for what, _ in whats)
-            if id(part) in run and not (outside and _MAKERS.fullmatch(last_name(part))):
+            makes = _MAKERS.fullmatch(last_name(part)) or (
+                isinstance(part, ast.Call) and whats and self._makes(side, module, unit, part)
+            )
+            if id(part) in run and not (outside and makes):
                 return True
             negates = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
             operates = isinstance(part, _OPERATORS) and not negates
             if operates and self._operates(side, module, unit, part):
                 return True
         return False
+
+    def _makes(self, side: Side, module: Module, unit: Unit, call: ast.Call) -> bool:
+        """Tell whether a call of the outside makes a value of literals, and of names of such."""
+        nodes: dict[ast.AST, bool] = {}
+        for ref in self.judge.facts(module, unit, deep=False).refs:
+            whats = side.resolve(module, ref, deep=True).whats
+            if ref.node is call.func:
+                nodes[call] = {_outer(*what) for what in whats} <= _OF_LITERALS
+            else:
+                homes = [None if attrs else self._home(what) for what, attrs in whats]
+                nodes[ref.node] = bool(homes) and all(map(_is_literal, homes))
+        given = [*call.args, *(word.value for word in call.keywords)]
+        return nodes.get(call, False) and all(
+            nodes.get(part, False) or isinstance(part, _LITERALS)
+            for arg in given
+            for part in walk(arg)
+        )
 
     def _operates(self, side: Side, module: Module, unit: Unit, node: ast.AST) -> bool:
         """Tell whether an operand is an object that code of the tree made: its class may act."""
@@ -389,13 +417,16 @@ class Order:
     def _wraps(self, side: Side, module: Module, unit: Unit, node: ast.expr) -> bool:
         """Tell whether a decorator does no more than wrap what it decorates."""
         target = node.func if isinstance(node, ast.Call) else node
-        if isinstance(node, ast.Call) and self._calls(side, module, unit, [*node.args]):
+        given = [*node.args, *node.keywords] if isinstance(node, ast.Call) else []
+        if self._calls(side, module, unit, given):
             return False
         for ref in self.judge.facts(module, unit, deep=False).refs:
             if ref.node is target:
                 meaning = side.resolve(module, ref, deep=True)
+                called = isinstance(node, ast.Call)
                 return all(
-                    self._plain(what, isinstance(node, ast.Call)) for what, _ in meaning.whats
+                    self._plain(what, called) or _outer(what, attrs).startswith(effects.MARKS)
+                    for what, attrs in meaning.whats
                 )
         return bool(HARMLESS.fullmatch(last_name(node)))
 
@@ -498,3 +529,15 @@ class _Run:
                 self.faults.add((module.stem, item.line, stem, str(item.member)))
             elif item.member and not made:
                 self._load(f"{stem}/{item.member}")
+
+
+def _outer(what: tuple[object, ...], attrs: Iterable[str]) -> str:
+    """Give the full name of something outside, and an empty one of anything else."""
+    return ".".join((str(what[1]), *attrs)) if what[0] == "ext" else ""
+
+
+def _is_literal(home: tuple[Module, Unit] | None) -> bool:
+    """Tell whether a statement gives a name a literal without names in it."""
+    node = home[1].node if home else None
+    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+    return value is not None and all(isinstance(part, _LITERALS) for part in walk(value))

@@ -92,6 +92,8 @@ MAKERS = _table(
             dataclasses.dataclass dataclasses.field dataclasses.make_dataclass attr.s attr.ib
             attr.attrs attr.attrib attr.dataclass attr.define attr.frozen attr.Factory
             attrs.define attrs.frozen attrs.field attrs.Factory attrs.mutable""",
+        "it makes an array of the numbers that it is given": """
+            numpy.array numpy.asarray numpy.zeros numpy.ones numpy.arange numpy.linspace""",
         "its owner looks it up by name and does nothing yet": "logging.getLogger",
         "it drops what it is given": "logging.NullHandler",
         "it marks a test, and the test's own place decides": """

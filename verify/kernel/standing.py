@@ -17,7 +17,7 @@ from verify.kernel.machine.values import Class, Function, Product
 from verify.kernel.nodes import children, walk
 from verify.kernel.pairing import At
 from verify.kernel.verdict import OPEN, Place
-from verify.kernel.whereabouts import MODULE, asks_own, said_only
+from verify.kernel.whereabouts import MODULE, ModuleNames, asks_own, said_only
 from verify.kernel.words import words
 
 _SAME_FILE = words("abspath realpath normpath fspath str Path PurePath resolve absolute")
@@ -30,6 +30,7 @@ class Standing:
     def __init__(self, both: Both) -> None:
         self.both = both
         self._moved = dict(both.pairing.moved())
+        self._names = ModuleNames(both)
         self._left = {both.name(at[0]) for pair in self._moved.items() for at in pair}
         self._said: dict[tuple[str, str], dict[Place, None]] = {}
 
@@ -37,7 +38,7 @@ class Standing:
         """Collect what the runs of a side have asked for."""
         for what, whose, path, line in machine.asked:
             title = self._title(whose)
-            if title and not (what == MODULE and said_only(machine.tree, path, line)):
+            if title and not (what == MODULE and said_only(self._names, machine.tree, path, line)):
                 self._say(what, title, Place(path, line, machine.tree.side))
 
     def report(self) -> None:

@@ -16,6 +16,7 @@ from functools import cached_property
 
 from verify.kernel.both import Both
 from verify.kernel.effects import PATCHING
+from verify.kernel.entries import is_script
 from verify.kernel.nodes import children, walk
 from verify.kernel.source import DEFINITIONS, Source, last
 from verify.kernel.spelled import Spelled, chain
@@ -38,7 +39,7 @@ _OF_RECORDS = words("module pathname filename")
 _LOGS = words("debug info warning warn error exception critical fatal log")
 # Who shows a text, or keeps it for somebody to read.
 _SHOWS = _LOGS | words("print write format_exception fail skip")
-_JOINS = words("format join str repr")
+_JOINS = words("format join str repr escape")
 _TYPES = words("get_type_hints FunctionType _eval_type ForwardRef")
 _NAMES = words("__name__ __qualname__")
 _SORTS = words("sorted sort min max groupby")
@@ -53,13 +54,17 @@ _GIVES_FRAMES = words("_getframe currentframe stack trace getouterframes")
 _LOOKS_UP = words("import_module __import__ resolve_name locate import_string get pop")
 # What hands a value on, maybe beside others.
 _PUT_TOGETHER = (ast.JoinedStr, ast.FormattedValue, ast.BinOp, ast.Tuple, ast.List)
+_MOST_VALUES = 64  # nodes of what a name is given
 _MOST_NAMES = 4  # from one local name to the next
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Above = Mapping[ast.AST, ast.AST]
 
 
-def said_only(tree: Tree, path: str, line: int) -> bool:
-    """Tell whether what is asked for on a line is said for somebody to read, and no more."""
+def said_only(names: ModuleNames, tree: Tree, path: str, line: int) -> bool:
+    """Tell whether what is asked for on a line is said for somebody to read, and no more.
+
+    Or is put to a test that has the same answer for all that moved.
+    """
     source = tree.readable(path)
     if source is None:
         return False
@@ -69,7 +74,32 @@ def said_only(tree: Tree, path: str, line: int) -> bool:
         return False
     above = {child: node for node in walk(source.tree) for child in children(node)}
     use = _Use(above, known=True)
-    return not any(use.decides(node) for node in here)
+    return not any(use.decides(node) and not names.answer(node, above, path) for node in here)
+
+
+class ModuleNames:
+    """What the modules of definitions that moved are called, and were."""
+
+    def __init__(self, both: Both) -> None:
+        self._both = both
+
+    def answer(self, node: ast.AST, above: Above, path: str) -> bool:
+        """Tell whether the test that a module's name stands in has one answer for all of them."""
+        own = {"__name__": self._both.name(path)}
+        answers = [{tried(node, above, name, own) for name in names} for names in self._moved]
+        return all(len(found) == 1 and None not in found for found in answers)
+
+    @cached_property
+    def _moved(self) -> list[set[str]]:
+        """Give the names that the module of each definition may have had, and has."""
+        both, found = self._both, []
+        for base, target in both.pairing.moved():
+            if isinstance(both.statement(both.base, base).node, DEFINITIONS):
+                sides = (both.base, base[0]), (both.target, target[0])
+                scripts = any(is_script(tree, path) for tree, path in sides)
+                names = {tree.name(path) for tree, path in sides}
+                found.append(names | ({"__main__"} if scripts else set()))
+        return found
 
 
 def of_callers(tree: Tree, path: str, line: int) -> bool:
@@ -124,6 +154,7 @@ class _Whereabouts:
         self.both = both
         self.near = near
         self._spelled = Spelled(both)
+        self._names = ModuleNames(both)
         self._classes = any(isinstance(node, ast.ClassDef) for node in moved)
         self._definitions = moved
         self._sites = {base for base, _ in both.pairing.moved()}
@@ -210,7 +241,8 @@ class _Whereabouts:
             elif isinstance(node, ast.FunctionDef) and node.name == "find_class":
                 yield from _by_pickles(node)
             if what and _Use(above, known=False).decides(node):
-                yield what, getattr(node, "lineno", 1)
+                if what != MODULE or not self._names.answer(node, above, source.path):
+                    yield what, getattr(node, "lineno", 1)
 
     def _attribute(self, path: str, node: ast.Attribute, above: Above) -> str:
         """Tell what an attribute asks for, if its owner may be something that moved."""
@@ -294,6 +326,81 @@ class _Whereabouts:
         return self._spelled.leads(self.both.target, path, parts) is None
 
 
+def tried(node: ast.AST, above: Above, name: str, known: Mapping[str, str]) -> bool | None:
+    """Answer the test that a module's name stands in for one name; nothing, where that is all.
+
+    The name may be cut at its dots first, and is compared with texts, or names that are `known`.
+    """
+    value: object = name
+    while (at := above.get(node)) is not None and not isinstance(at, ast.Compare):
+        value, node = _step(value, node, at, above.get(at), known)
+        if value is None or isinstance(value, bool):
+            return value
+    if at is None or len(at.ops) != 1:
+        return None
+    other = at.comparators[0] if at.left is node else at.left
+    return _compared(at.ops[0], value, _text(other, known), asked=at.left is node)
+
+
+def _step(
+    value: object, node: ast.AST, at: ast.AST, call: ast.AST | None, known: Mapping[str, str]
+) -> tuple[object, ast.AST]:
+    """Give what becomes of a value in what it stands in, and what gives that; nothing, if unknown.
+
+    `call` is what stands around: the call of a method.
+    """
+    if isinstance(at, ast.Attribute) and isinstance(call, ast.Call) and call.func is at:
+        given = [_text(arg, known) for arg in call.args]
+        if isinstance(value, str) and None not in given and not call.keywords:
+            return _cut(value, at.attr, given), call
+    if isinstance(at, ast.Subscript) and at.value is node and isinstance(at.slice, ast.Constant):
+        index = at.slice.value
+        if isinstance(value, (list, tuple)) and isinstance(index, int):
+            return (value[index] if -len(value) <= index < len(value) else None), at
+    return None, at
+
+
+def _text(node: ast.AST, known: Mapping[str, str]) -> object:
+    """Give a text, a number or some of them, as they are written; nothing of anything else."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Constant) and isinstance(node.value, (str, int)):
+        return node.value
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        items = [_text(item, known) for item in node.elts]
+        return tuple(items) if all(isinstance(item, str) for item in items) else None
+    return None
+
+
+def _cut(
+    name: str, method: str, given: Sequence[object]
+) -> bool | list[str] | tuple[str, ...] | None:
+    """Ask a method of texts: how a name begins or ends, or what stands between its dots."""
+    if method in ("startswith", "endswith") and len(given) == 1:
+        if isinstance(given[0], (str, tuple)):
+            ends = name.startswith if method == "startswith" else name.endswith
+            return ends(given[0])
+    if method in ("split", "rsplit") and given[:1] == ["."]:
+        most = given[1] if len(given) > 1 else -1
+        parts = name.split if method == "split" else name.rsplit
+        return parts(".", most) if isinstance(most, int) else None
+    if method in ("partition", "rpartition") and given == ["."]:
+        return name.partition(".") if method == "partition" else name.rpartition(".")
+    return None
+
+
+def _compared(op: ast.cmpop, value: object, other: object, *, asked: bool) -> bool | None:
+    """Compare a name, or what it is cut into; nothing where the other side is not known."""
+    if other is None or not isinstance(value, str):
+        return None
+    if isinstance(op, (ast.Eq, ast.NotEq)) and isinstance(other, str):
+        return (value == other) is isinstance(op, ast.Eq)
+    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(other, (str, tuple)):
+        found = value in other if asked else other in value if isinstance(other, str) else None
+        return None if found is None else found is isinstance(op, ast.In)
+    return None
+
+
 def _is_call(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Call) and last(node.func) == name and len(node.args) == 1
 
@@ -368,14 +475,16 @@ def _given(node: ast.AST, above: Above) -> bool:
 
 def _by_call(node: ast.AST, above: Above) -> bool:
     """Tell whether a frame is one of those that run, whose functions are seen."""
-    for part in walk(node):
-        if isinstance(part, ast.Call) and last(part.func) in _GIVES_FRAMES:
-            return True
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-            given = _values(part.id, node, above) or ()
-            calls = (n for value in given for n in walk(value) if isinstance(n, ast.Call))
-            if any(last(call.func) in _GIVES_FRAMES for call in calls):
+    todo, seen = [node], set[ast.AST]()
+    while todo and len(seen) < _MOST_VALUES:
+        for part in walk(todo.pop()):
+            if part in seen:
+                continue
+            seen.add(part)
+            if isinstance(part, ast.Call) and last(part.func) in _GIVES_FRAMES:
                 return True
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                todo += _values(part.id, part, above) or ()
     return False
 
 

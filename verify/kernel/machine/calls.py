@@ -41,7 +41,7 @@ from verify.kernel.machine.values import (
     key,
 )
 from verify.kernel.nodes import walk
-from verify.kernel.source import dotted
+from verify.kernel.source import IMPORTS, dotted
 from verify.kernel.tree import Tree
 
 MOST_CALLS = 12  # one within the other
@@ -98,7 +98,7 @@ class Calls(Objects):
             "builtins.dir": self._dir,
             "inspect.getmembers": self._members,
             "builtins.globals": self._globals,
-            "builtins.locals": self._globals,
+            "builtins.locals": self._locals,
             "builtins.exec": self._exec,
             "builtins.eval": self._exec,
             "builtins.compile": self._compiled,
@@ -1158,6 +1158,15 @@ class Calls(Objects):
             if getattr(module, "path", None) == self.at[-1][0]:
                 return Names(module)
         return Unknown(("globals",))
+
+    def _locals(self, given: list[Value], named: Named) -> Value | None:
+        """Give the names of a function, which no module has, or those of the module."""
+        function = self.stack[-1] if self.stack else None
+        if function is None or function.scope.module.path != self.at[-1][0]:
+            return self._globals(given, named)
+        if any(isinstance(node, (ast.ClassDef, *IMPORTS)) for node in walk(function.node)):
+            return self._globals(given, named)  # those of a class, or modules among them
+        return Unknown(("locals", function.name))
 
     def here(self) -> str:
         """Give the name of the module whose code is running."""

@@ -27,6 +27,16 @@ class _Table(dict[str, str]):
         return super().__contains__(name) or str(name).startswith(f"{BLANK}.")
 
 
+class _Loggers(frozenset[str]):
+    """Names of what makes loggers."""
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a name is listed; what is blank is told by its own name alone."""
+        last = str(name).rpartition(".")[2].replace("_", "").lower()
+        blank = str(name).startswith(f"{BLANK}.") and last in ("getlogger", "initlogger")
+        return blank or super().__contains__(name)
+
+
 def _table(groups: Mapping[str, str]) -> dict[str, str]:
     return {name: reason for reason, names in groups.items() for name in names.split()}
 
@@ -137,7 +147,7 @@ FIELDS = words(
 )
 
 # Calls that name a logger: their argument is the module's own name, whatever it is called.
-LOGGERS = frozenset({"logging.getLogger", "structlog.get_logger", "structlog.getLogger"})
+LOGGERS = _Loggers({"logging.getLogger", "structlog.get_logger", "structlog.getLogger"})
 
 # Methods that change a logger for all who have it.
 TOUCHING = words("setLevel addHandler removeHandler addFilter removeFilter")

@@ -79,8 +79,7 @@ class Setters:
                         yield node.attr, node.lineno, _ANY if of_all else _USED
                 elif isinstance(node, ast.Call):
                     for name, line, meant in self._called(node, known):
-                        narrow = named.meant(node.args[0], function) if meant and named else meant
-                        yield name, line, narrow
+                        yield from _narrowed(named, function, node, (name, line, meant))
                 elif isinstance(node, ast.Subscript) and isinstance(node.ctx, _STORES):
                     if isinstance(node.value, ast.Attribute) and node.value.attr == "__globals__":
                         yield from self._named(node.slice, node.lineno, every=True)
@@ -172,34 +171,71 @@ class _Named:
             return None
         name: ast.AST = node.value.slice  # type: ignore[attr-defined]
         if isinstance(name, ast.Name) and name.id in within.takes and within.of:
-            given = [getattr(value, "value", None) for value, _ in within.given[name.id]]
-            called = self._called_alone(within.of.name)
-            return [str(text) for text in given] if called and None not in given else None
+            return self._texts(name.id, within)
         return [self._pattern(name, within)]
 
     def _called_alone(self, name: str) -> bool:
         """Tell whether a function is called here alone, and nobody hands it on."""
-        said = re.compile(rb"\b" + re.escape(raw(name)) + rb"\b")
+        said = re.compile(re.escape(raw(name)) + rb"\b")  # also within a name that Python mangles
         tree = self._both.target
         others = (p for p in tree.python() if p != self._source.path and said.search(tree.files[p]))
         if any(_says(source.tree, name) for source in map(tree.readable, others) if source):
             return False
         nodes = walk(self._source.tree)
         called = {node.func for node in nodes if isinstance(node, ast.Call)}
-        return all(n in called for n in nodes if isinstance(n, ast.Name) and n.id == name)
+        return all(node in called for node in nodes if last(node) == name) and not any(
+            isinstance(node, ast.Constant) and str(node.value).endswith(name) for node in nodes
+        )
+
+    def given(self, name: ast.AST, function: ast.AST) -> list[str] | None:
+        """Give all the texts that a parameter may be, nothing if nobody knows."""
+        within = next((w for w in self._flow.scopes if w.of is function), None)
+        if within is None or not isinstance(name, ast.Name):
+            return None
+        return self._texts(name.id, within)
+
+    def _texts(self, name: str, within: Within) -> list[str] | None:
+        """Give what a parameter is handed by every call, if each is a text."""
+        if name not in within.takes or within.of is None:
+            return None
+        function, nodes = within.of, walk(self._source.tree)
+        stores = (n for n in walk(function) if isinstance(n, ast.Name) and n.id == name)
+        calls = [n for n in nodes if isinstance(n, ast.Call) and last(n.func) == function.name]
+        if function.decorator_list or any(isinstance(n.ctx, _STORES) for n in stores):
+            return None
+        if any(isinstance(arg, ast.Starred) for call in calls for arg in call.args):
+            return None
+        if any(word.arg is None for call in calls for word in call.keywords):
+            return None
+        values = [getattr(value, "value", None) for value, _ in within.given[name]]
+        called = self._called_alone(within.of.name)
+        known = called and values and all(isinstance(value, str) for value in values)
+        return [str(value) for value in values] if known else None
 
 
 def _says(tree: ast.AST, name: str) -> bool:
     """Tell whether a name stands in a file, be it as a text."""
     return any(
-        name in (getattr(node, word, None) for word in ("id", "attr", "name", "value", "arg"))
+        str(getattr(node, word, "")).endswith(name)
         for node in walk(tree)
+        for word in ("id", "attr", "name", "value", "arg")
     )
 
 
 def _hides_table(alias: ast.alias) -> bool:
     """Tell whether an import gives the table of all modules another name."""
     return alias.name == "modules" or (alias.name == "sys" and alias.asname not in (None, "sys"))
+
+
+def _narrowed(named: _Named | None, function: ast.AST, call: ast.Call, found: Set) -> Iterator[Set]:
+    """Give which names a call sets on which modules, as far as its file tells."""
+    name, line, meant = found
+    if named is None or getattr(call.func, "id", "") not in _SETTING:
+        yield found
+        return
+    meant = named.meant(call.args[0], function) if meant else meant
+    texts = None if name else named.given(call.args[1], function)
+    yield from ((text, line, meant) for text in texts or [name])
 
 
 def _of_all(node: ast.AST) -> bool:

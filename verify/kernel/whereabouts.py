@@ -17,9 +17,10 @@ from functools import cached_property
 from verify.kernel.both import Both
 from verify.kernel.effects import PATCHING
 from verify.kernel.entries import is_script
+from verify.kernel.needs import every, file_of
 from verify.kernel.nodes import children, walk
 from verify.kernel.source import DEFINITIONS, Source, last
-from verify.kernel.spelled import Spelled, chain
+from verify.kernel.spelled import Parts, Spelled, chain
 from verify.kernel.tree import Tree
 from verify.kernel.verdict import OPEN, Place
 from verify.kernel.words import raw, words
@@ -36,6 +37,15 @@ _OF_FILES = words("getmodule getfile getsourcefile getabsfile")
 _FRAMES = re.compile(rb"\bextract_tb\b|\bwalk_tb\b|\bTracebackException\b")
 _RECORDS = re.compile(rb"\blogging\b|LogRecord|\brecord\b")
 _OF_RECORDS = words("module pathname filename")
+# What logging calls with records, and by which others have them.
+_TAKES_RECORDS = words(
+    """format filter emit handle formatTime formatMessage usesTime makeRecord prepare enqueue
+    handleError acquire shouldFlush shouldRollover mapLogRecord __call__"""
+)
+_HAS_RECORDS = re.compile(
+    rb"LogRecord|\b(?:add|set)(?:Filter|LogRecordFactory)\b|\brecords?\b|\bdictConfig\b"
+    rb"|\b(?:Filter|Handler|Formatter|LoggerAdapter|emit)\b"
+)
 _LOGS = words("debug info warning warn error exception critical fatal log")
 # Who shows a text, or keeps it for somebody to read.
 _SHOWS = _LOGS | words("print write format_exception fail skip")
@@ -155,6 +165,7 @@ class _Whereabouts:
         self.near = near
         self._spelled = Spelled(both)
         self._names = ModuleNames(both)
+        self._called: dict[str, bool] = {}
         self._classes = any(isinstance(node, ast.ClassDef) for node in moved)
         self._definitions = moved
         self._sites = {base for base, _ in both.pairing.moved()}
@@ -233,7 +244,8 @@ class _Whereabouts:
                 if not what and node.attr == "filename" and frames:
                     what = "its file"
                 elif not what and node.attr in _OF_RECORDS and records:
-                    what = "its file" if _given(node.value, above) else ""
+                    given = _given(node.value, above)
+                    what = "its file" if given and not self._annotated(source, node, above) else ""
             elif isinstance(node, ast.Call):
                 what = self._call(source.path, node, above) or self._text(source.path, node)
                 if not what and last(node.func) in _SORTS and self._by_text(source.path, node):
@@ -243,6 +255,50 @@ class _Whereabouts:
             if what and _Use(above, known=False).decides(node):
                 if what != MODULE or not self._names.answer(node, above, source.path):
                     yield what, getattr(node, "lineno", 1)
+
+    def _annotated(self, source: Source, node: ast.Attribute, above: Above) -> bool:
+        """Tell whether an object is said to be of a class of the tree, and is no record of a log.
+
+        Records are handed to methods that logging knows by their names, and to functions that
+        somebody hands on; where neither is so, and no caller has to do with records, it is none.
+        """
+        parameter = _parameter(node.value, above)
+        function = next((f for f in _within(node, above) if parameter in _arguments(f)), None)
+        if parameter is None or function is None or function.name in _TAKES_RECORDS:
+            return False
+        parts = _spelled_type(parameter.annotation)
+        found = self._spelled.leads(self.both.target, source.path, parts) if parts else None
+        own = self._blank(source, parts)
+        if isinstance(found, tuple) and found[1:] == ((),) and isinstance(found[0], tuple):
+            of = self.both.statement(self.both.base, found[0][0]).node
+            bases = [last(base) for base in getattr(of, "bases", ())]
+            own = isinstance(of, ast.ClassDef) and "LogRecord" not in bases
+        return own and self._called_alone(function.name)
+
+    def _blank(self, source: Source, parts: Parts) -> bool:
+        """Tell whether a name comes from a file of the tree of which nothing is known."""
+        tree = self.both.target
+        return len(parts) == 1 and any(
+            row.name == parts[0] and row.member and tree.is_blank(file_of(tree, row.module))
+            for row in every(tree, source)
+        )
+
+    def _called_alone(self, name: str) -> bool:
+        """Tell whether a function is never handed on, and called where nobody has records."""
+        if name not in self._called:
+            said = re.compile(rb"\b" + re.escape(raw(name)) + rb"\b")
+            tree, alone = self.both.target, True
+            for path in tree.python():
+                data = tree.files[path]
+                source = tree.readable(path) if said.search(data) else None
+                if source is not None:
+                    parts = walk(source.tree)
+                    called = {part.func for part in parts if isinstance(part, ast.Call)}
+                    kept = (p for p in parts if last(p) == name and p not in called)
+                    texts = (getattr(p, "value", "") == name for p in parts)
+                    alone &= not (_HAS_RECORDS.search(data) or any(kept) or any(texts))
+            self._called[name] = alone
+        return self._called[name]
 
     def _attribute(self, path: str, node: ast.Attribute, above: Above) -> str:
         """Tell what an attribute asks for, if its owner may be something that moved."""
@@ -459,6 +515,32 @@ def _values(name: str, node: ast.AST, above: Above) -> list[ast.AST] | None:
         if local:
             return [v for v in found if not (isinstance(v, ast.Name) and v.id == name)]
     return None
+
+
+def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+    spec = function.args
+    return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+
+
+def _parameter(node: ast.AST, above: Above) -> ast.arg | None:
+    """Give the parameter that a name is, of the nearest function that has a name of that spelling.
+
+    Nothing, where that function binds it anew.
+    """
+    for function in _within(node, above) if isinstance(node, ast.Name) else ():
+        for arg in _arguments(function):
+            if arg.arg == node.id:  # type: ignore[attr-defined]
+                names = (n for n in walk(function) if isinstance(n, ast.Name) and n.id == arg.arg)
+                return None if any(isinstance(n.ctx, ast.Store) for n in names) else arg
+    return None
+
+
+def _spelled_type(annotation: ast.expr | None) -> tuple[str, ...]:
+    """Give the names of an annotation, be it a text, that is one class or a module's."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        parts = annotation.value.split(".")
+        return tuple(parts) if all(map(str.isidentifier, parts)) else ()
+    return tuple(chain(annotation)) if annotation is not None else ()
 
 
 def _given(node: ast.AST, above: Above) -> bool:

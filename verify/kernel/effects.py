@@ -102,6 +102,10 @@ MAKERS = _table(
             dataclasses.dataclass dataclasses.field dataclasses.make_dataclass attr.s attr.ib
             attr.attrs attr.attrib attr.dataclass attr.define attr.frozen attr.Factory
             attrs.define attrs.frozen attrs.field attrs.Factory attrs.mutable""",
+        "it makes an iterator of what it is given": """
+            itertools.product itertools.count itertools.cycle itertools.repeat itertools.chain
+            itertools.islice itertools.zip_longest itertools.combinations itertools.permutations
+            itertools.combinations_with_replacement""",
         "it makes an array of the numbers that it is given": """
             numpy.array numpy.asarray numpy.zeros numpy.ones numpy.arange numpy.linspace""",
         "its owner looks it up by name and does nothing yet": "logging.getLogger",
@@ -218,6 +222,12 @@ CONSTANTS = words(
     string.whitespace string.printable math.pi math.e math.inf math.nan math.tau"""
 )
 
+# Methods of texts that give a plain value, and are handed plain values.
+ASKS_TEXTS = words(
+    """startswith endswith lower upper casefold strip lstrip rstrip split rsplit partition
+    rpartition replace removeprefix removesuffix find count title isdigit"""
+)
+
 # Calls that give what the names of a module are annotated with.
 EVALUATING = words(
     """typing.get_type_hints typing_extensions.get_type_hints inspect.get_annotations
@@ -303,7 +313,7 @@ PLAIN = words(
 # Of these, what gives an iterator: whoever runs through it changes what is left.
 ITERATORS = frozenset(
     f"builtins.{name}" for name in ("iter", "map", "filter", "zip", "enumerate", "reversed")
-)
+) | {name for name in MAKERS if name.startswith("itertools.")}
 # What shows another object as it is when it is read.
 SHOWING = frozenset({"collections.ChainMap", "types.MappingProxyType"})
 NAMES_OF_BUILTINS = frozenset(dir(builtins))
@@ -339,6 +349,12 @@ def is_mark(name: str) -> bool:
     return name.startswith(MARKS) or name in HOOKS
 
 
+def asks_text(name: str) -> bool:
+    """Tell whether a method asks a text of the standard library, which nobody changes."""
+    owner, _, last = name.rpartition(".")
+    return owner in CONSTANTS and last in ASKS_TEXTS
+
+
 def inert_call(name: str) -> bool:
     """Tell whether a call of the outside is listed as one that does nothing."""
-    return name in PURE or name in MAKERS or name in QUESTIONS or is_mark(name)
+    return asks_text(name) or name in PURE or name in MAKERS or name in QUESTIONS or is_mark(name)

@@ -967,6 +967,8 @@ class Calls(Objects):
         arguments = told(given, named)
         if name in effects.ITERATORS:
             return self.collection(GENERATOR, [Unknown((name, arguments))])
+        if effects.asks_text(name):
+            return Unknown((name, arguments))
         if name in effects.QUESTIONS or (
             name in _PLAIN and name not in ("builtins.property", "builtins.staticmethod")
         ):
@@ -1194,6 +1196,9 @@ class Calls(Objects):
             return NONE
         if isinstance(code, Constant) and not isinstance(names, Names):
             self._exec_here(str(code.value))
+        for value in (names, *map(self.pick, given[2:3])):
+            if isinstance(value, Collection):  # what the text binds
+                self.blur(value, "exec", key(code) if code else "")
         self.open("runs text", self.here())
         return None
 
@@ -1533,6 +1538,8 @@ def _parts(how: Hashable) -> list[str]:
     if isinstance(how, tuple):
         if len(how) == 2 and how[0] == "str" and isinstance(how[1], str):
             return [how[1][1:-1]]
+        if len(how) == 2 and how[0] == OWN and isinstance(how[1], str):
+            return [how[1]]
         if how and how[0] in ("Add", "Mod", "text", "method", "unknown"):
             return [part for inner in how[1:] for part in _parts(inner)] or ["*"]
         if how and all(isinstance(inner, tuple) for inner in how):

@@ -53,6 +53,7 @@ FACTORY = "(factory)"  # the attribute of a field that has what makes its defaul
 _FIELD = re.compile(r"\{(\w*)((?:\.\w+)+)")  # of a text that is formatted: `{0.name}`
 _KEY = re.compile(r"\{([^\W\d]\w*)")
 MOST_DIGITS = 4  # of the place of a field
+OF_MODULE = "a name of"  # what is asked for, if it is one of the names of some module
 OWN = "own name"  # the key of a module's `__name__`
 _REGISTER = "functools.singledispatch.register"
 # What a function runs and is given where a call gives nothing: somebody may set it anew.
@@ -717,7 +718,16 @@ class Calls(Objects):
 
     def _lists(self) -> str:
         """Say that names are listed, with how those must begin that are taken."""
+        begins, kept = self.left
+        if begins and not self.prefix:
+            return " ".join(("lists all but", f"{begins}*", *sorted(kept)))
         return f"lists {self.prefix}*" if self.prefix else "lists"
+
+    def takes(self, name: str) -> bool:
+        """Tell whether a name is one of those that the present listing of a module takes."""
+        begins, kept = self.left
+        left = bool(begins) and name.startswith(begins) and name not in kept
+        return name.startswith(self.prefix) and not left
 
     def _sets_any(self, module: Module) -> None:
         """Note that names of a module are set by what nobody can tell."""
@@ -733,7 +743,7 @@ class Calls(Objects):
         if self.probing:
             return module.name
         outer = (ModuleValue, Outside)
-        names = {n: v for n, v in module.names.items() if n.startswith(self.prefix)}
+        names = {n: v for n, v in module.names.items() if self.takes(n)}
         own = [n for n, v in names.items() if not isinstance(self.pick(v), outer)]
         return (*own, *sorted(names.keys() - {*own}))
 
@@ -1137,7 +1147,7 @@ class Calls(Objects):
             hook = owner.module.names.get("__dir__")
             if hook is not None:
                 return self.call(hook, [], {})
-            names = sorted(n for n in owner.module.names if n.startswith(self.prefix))
+            names = sorted(filter(self.takes, owner.module.names))
             return Unknown(("names", owner.module.name if self.probing else tuple(names)))
         if not given and self.at[-1][0]:
             module = self.modules.get(self.here())
@@ -1530,8 +1540,24 @@ def pattern(value: Value | None) -> str:
         return str(value.value)
     if not isinstance(value, Unknown):
         return "*"
+    if listed := _listed_of(value.how):
+        return f"{OF_MODULE} {listed}"
     parts = list(_parts(value.how))
     return "".join(parts) if parts else "*"
+
+
+def _listed_of(how: Hashable) -> str:
+    """Give the module of whose names a value is one, if a body that is read runs through them."""
+    of_pairs = isinstance(how, tuple) and how[:2] == ("part", 0)
+    item = how[2] if of_pairs else ("unknown", how)  # type: ignore[index]
+    match item:
+        case ("unknown", ("iterate", ("names of", str(module)))) if not of_pairs:
+            return module
+        case ("unknown", ("iterate", ("unknown", ("names", str(module))))) if not of_pairs:
+            return module
+        case ("unknown", ("iterate", ("unknown", ("names", str(method), str(module))))):
+            return module if method == (".items" if of_pairs else ".keys") else ""
+    return ""
 
 
 def _parts(how: Hashable) -> list[str]:

@@ -72,7 +72,8 @@ class Comparison:
         if self.one.ended == RAISED and self.one.failure and self.one.failure.outside:
             return False  # a world without what the base needs
         if LIMIT in (self.one.ended, self.two.ended):
-            self._say(OPEN, "it takes too many steps to be followed")
+            place = Place(self.entry.target, 1)
+            self._say(OPEN, "it takes too many steps to be followed", place)
             return False
         self.compared = True
         failed = self._ends()

@@ -1178,6 +1178,16 @@ class Calls(Objects):
             return self._globals(given, named)
         if any(isinstance(node, (ast.ClassDef, *IMPORTS)) for node in walk(function.node)):
             return self._globals(given, named)  # those of a class, or modules among them
+        nodes = walk(function.node)
+        owners = {n.value for n in nodes if isinstance(n, ast.Attribute)}
+        names = {n.id for n in nodes if isinstance(n, ast.Name) and n not in owners}
+        held = (self.named(function.scope.module, name) for name in sorted(names))
+        for value in (*held, *function.defaults.values()):
+            self.handed(value)  # a module may be among them, for whoever gets them all
+        lasts = {n.attr for n in nodes if isinstance(n, ast.Attribute) and n not in owners}
+        for name, module in [*self.modules.items()] if lasts else ():
+            if str(name).rpartition(".")[2] in lasts and isinstance(module, Module):
+                self.handed(ModuleValue(module))
         return Unknown(("locals", function.name))
 
     def here(self) -> str:

@@ -95,9 +95,21 @@ class ModuleNames:
 
     def answer(self, node: ast.AST, above: Above, path: str) -> bool:
         """Tell whether the test that a module's name stands in has one answer for all of them."""
-        own = {"__name__": self._both.name(path)}
+        own = {} if self._renamed(path) else {"__name__": self._both.name(path)}
         answers = [{tried(node, above, name, own) for name in names} for names in self._moved]
         return all(len(found) == 1 and None not in found for found in answers)
+
+    def _renamed(self, path: str) -> bool:
+        """Tell whether `__name__` may be another text in a file than the name of its module."""
+        tree = self._both.target
+        stem = raw(self._both.name(path).rpartition(".")[2])
+        given = re.compile(rb"\b" + re.escape(stem) + rb"\s*\.\s*__name__\s*=(?!=)")
+        source = tree.readable(path)
+        return (
+            source is None
+            or any(map(_binds_name, walk(source.tree)))
+            or any(given.search(tree.files[other]) for other in tree.python())
+        )
 
     @cached_property
     def _moved(self) -> list[set[str]]:
@@ -380,6 +392,14 @@ class _Whereabouts:
             if given is not None:
                 return not given or any(self._may_be(path, value, above) for value in given)
         return self._spelled.leads(self.both.target, path, parts) is None
+
+
+def _binds_name(node: ast.AST) -> bool:
+    """Tell whether a node binds `__name__`, says that as a text, or hands it over."""
+    if isinstance(node, ast.Name):
+        return node.id == "__name__" and not isinstance(node.ctx, ast.Load)
+    said = (getattr(node, word, None) for word in ("arg", "value", "asname", "name"))
+    return "__name__" in (text for text in said if isinstance(text, str))
 
 
 def tried(node: ast.AST, above: Above, name: str, known: Mapping[str, str]) -> bool | None:

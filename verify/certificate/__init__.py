@@ -12,6 +12,7 @@ dynamic   code that reaches what no one can tell
 findings  what a certificate says, and one in the making
 imports   whether each import is there for a reason
 judge     whether a pair of statements means the same; copies, what is left
+literals  values that are written down
 meaning   what a name may mean: definitions, each on its conditions
 names     what statements bind and use, read in their scopes
 order     what runs when a module is imported, and in which order

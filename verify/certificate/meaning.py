@@ -6,6 +6,7 @@ A definition is named after the base's statement that holds it, so meanings comp
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 Key = tuple[str, int]  # a statement: its path in the base (or `+path` if only the target has it)
@@ -106,3 +107,8 @@ def distinct(found: list[Alternative]) -> tuple[Alternative, ...]:
     """Drop repeated imports of one thing, also those on a condition where one has none."""
     sure = {a.what for a in found if not a.guards and a.what[0] not in {"def", "later", "del"}}
     return tuple(dict.fromkeys(a for a in found if not (a.guards and a.what in sure)))
+
+
+def outer(what: What, attrs: Iterable[str]) -> str:
+    """Give the full name of something outside, and an empty one of anything else."""
+    return ".".join((str(what[1]), *attrs)) if what[0] == "ext" else ""

@@ -10,7 +10,8 @@ from functools import partial
 
 from verify.certificate.cycles import Run, Step, outside
 from verify.certificate.judge import Judge
-from verify.certificate.meaning import Look
+from verify.certificate.literals import LITERALS, OF_LITERALS, is_literal
+from verify.certificate.meaning import Look, outer
 from verify.certificate.names import HARMLESS, HINT, NOW, arguments, last_name
 from verify.certificate.pieces import Place
 from verify.certificate.place import is_main_guard
@@ -28,6 +29,7 @@ from verify.certificate.source import (
     only_imports,
     stem_of,
 )
+from verify.kernel.trees import effects
 from verify.kernel.trees.nodes import children, walk
 
 # Libraries whose decorators wrap and register nothing.
@@ -369,7 +371,7 @@ class Order:
                             return True
         return False
 
-    def _calls(self, side: Side, module: Module, unit: Unit, nodes: Iterable[ast.expr]) -> bool:
+    def _calls(self, side: Side, module: Module, unit: Unit, nodes: Iterable[ast.AST]) -> bool:
         """Tell whether expressions call what may have an effect."""
         found = self.judge.facts(module, unit, deep=False).calls
         run = {id(call): ref for ref, call, when in found if when == NOW}
@@ -379,13 +381,35 @@ class Order:
             ref = run.get(id(part))
             whats = side.resolve(module, ref).whats if ref else ()
             outside = all(what[0] in {"ext", "builtin"} for what, _ in whats)
-            if id(part) in run and not (outside and _MAKERS.fullmatch(last_name(part))):
+            makes = _MAKERS.fullmatch(last_name(part)) or (
+                isinstance(part, ast.Call) and whats and self._makes(side, module, unit, part)
+            )
+            if id(part) in run and not (outside and makes):
                 return True
             negates = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
             operates = isinstance(part, _OPERATORS) and not negates
             if operates and self._operates(side, module, unit, part):
                 return True
         return False
+
+    def _makes(self, side: Side, module: Module, unit: Unit, call: ast.Call) -> bool:
+        """Tell whether a call of the outside makes a value of literals, and of names of such."""
+        nodes: dict[ast.AST, bool] = {}
+        for ref in self.judge.facts(module, unit, deep=False).refs:
+            whats = side.resolve(module, ref, deep=True).whats
+            if ref.node is call.func:
+                nodes[call] = {outer(*what) for what in whats} <= OF_LITERALS
+            else:
+                homes = [None if attrs else self._home(what) for what, attrs in whats]
+                nodes[ref.node] = bool(homes) and all(
+                    home is not None and is_literal(home[1].node) for home in homes
+                )
+        given = [*call.args, *(word.value for word in call.keywords)]
+        return nodes.get(call, False) and all(
+            nodes.get(part, False) or isinstance(part, LITERALS)
+            for arg in given
+            for part in walk(arg)
+        )
 
     def _operates(self, side: Side, module: Module, unit: Unit, node: ast.AST) -> bool:
         """Tell whether an operand is an object that code of the tree made: its class may act."""
@@ -409,13 +433,16 @@ class Order:
     def _wraps(self, side: Side, module: Module, unit: Unit, node: ast.expr) -> bool:
         """Tell whether a decorator does no more than wrap what it decorates."""
         target = node.func if isinstance(node, ast.Call) else node
-        if isinstance(node, ast.Call) and self._calls(side, module, unit, [*node.args]):
+        given = [*node.args, *node.keywords] if isinstance(node, ast.Call) else []
+        if self._calls(side, module, unit, given):
             return False
         for ref in self.judge.facts(module, unit, deep=False).refs:
             if ref.node is target:
                 meaning = side.resolve(module, ref, deep=True)
+                called = isinstance(node, ast.Call)
                 return all(
-                    self._plain(what, isinstance(node, ast.Call)) for what, _ in meaning.whats
+                    self._plain(what, called) or outer(what, attrs).startswith(effects.MARKS)
+                    for what, attrs in meaning.whats
                 )
         return bool(HARMLESS.fullmatch(last_name(node)))
 

@@ -177,7 +177,7 @@ class Judge:
         if entry.by_name:
             why = "they are run by `python -m`, or where their packages are installed"
             self.both.found.say(ASSUMED, "scripts", why, Place(entry.target, 1))
-        if not self._lost(entry, one, two):
+        if not (one.blind or two.blind or self._lost(entry, one, two)):
             done = self._compared(entry, one, two, self.gains)
             self.observed.entry(str(entry), one, two, done=done)
             self._read(one, two)
@@ -236,7 +236,7 @@ class Judge:
     def _arrival(self, arrival: Arrival) -> None:
         """Look at code where it arrives, beside where it comes from, whoever else loads it."""
         one, two = self.runs.together(arrival)
-        if two.ended != DONE and one.ended == DONE and two.failure is not None:
+        if two.ended != DONE and one.ended == DONE and two.failure and not two.blind:
             about = two.failure.about or two.failure.outside
             why = f"importing it raises {two.failure.error}: {about}"
             name = self.both.name(arrival.path)

@@ -126,6 +126,30 @@ LOST: dict[str, tuple[str, str]] = {
     "an operator is the tree's own": ("from reg import p\n\nV = p >> 'a'\n", OPERATOR),
     "a comparison is the tree's own": ("from reg import p\n\nV = [p == 1]\n", OPERATOR),
     "a text formats an object of the tree": ("from reg import p\n\nV = f'{p}'\n", OPERATOR),
+    "a mark of a test is given what is called for": (
+        "import pytest\nimport reg\n\n\n@pytest.mark.parametrize('a', reg.register([1]))\n"
+        "def f(a):\n    pass\n",
+        REG,
+    ),
+    "a mark of a test is given it by its name": (
+        "import pytest\nimport reg\n\n\n@pytest.mark.skipif(False, reason=reg.register('A'))\n"
+        "def f():\n    pass\n",
+        REG,
+    ),
+    "a mark is the tree's own": (
+        "from reg import mark\n\n\n@mark.slow\ndef f():\n    pass\n",
+        "R = []\n\n\nclass Mark:\n    def slow(self, f):\n        R.append(f)\n        return f\n"
+        "\n\nmark = Mark()\n",
+    ),
+    "a product runs through what somebody else does": (
+        "import itertools\nimport pytest\nfrom reg import G\n\n\n"
+        "@pytest.mark.parametrize('a', itertools.product(G, [1]))\ndef f(a):\n    pass\n",
+        "G = iter([1, 2])\n",
+    ),
+    "an array is made of what the tree makes": (
+        "import numpy as np\nfrom reg import p\n\nV = np.array([p])\n",
+        OPERATOR,
+    ),
     "a base is an object's item": ("from reg import p\n\n\nclass A(p[0]):\n    pass\n", OPERATOR),
     "a call is bound to a name that nothing reads": ("from reg import P\n\nV = P()\n", OPERATOR),
     "a decorator's argument calls": (
@@ -163,6 +187,13 @@ IDLE = {
         "from reg import B\n\nV = B | None\n",
         "class B:\n    pass\n",
     ),
+    "a test is marked": (
+        "import itertools\nimport pytest\nfrom reg import MODES\n\n\n"
+        "@pytest.mark.slow\n@pytest.mark.parametrize('a', itertools.product(MODES, [None, 1]))\n"
+        "@pytest.mark.skipif(False, reason='no')\ndef f(a):\n    pass\n",
+        "MODES = ['a', 'b']\n",
+    ),
+    "an array is made of numbers": ("import numpy as np\n\nV = np.array([18.0, 72.0])\n", ""),
     "a base of the tree is plain": (
         "from reg import B\n\n\nclass A(B):\n    x: int = 1\n\n    def f(self, k=(1, 2)):\n"
         "        return k\n",

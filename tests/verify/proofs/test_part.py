@@ -166,3 +166,24 @@ def test_a_change_that_takes_all_the_room_is_left_to_the_first() -> None:
     target = files({"m.py": "#" * MOST + "\nX = 2\n"})
     assert part.part(base, target, Held({})) is None
     assert adapter.certify(base, target, Held({})).judge == adapter.WHY_FIRST
+
+
+def test_who_loads_first_in_a_cycle_may_hang_on_what_is_not_read() -> None:
+    """`p.far` loads `p.data` first: else `p.web` asks `p.cookies` for what it does not have yet."""
+    dump = "from p import data\n\n\ndef dump():\n    return data\n"
+    quoted = "def quote():\n    return 1\n"
+    base = {
+        "p/__init__.py": "import p.far\nfrom p.web import dump\n",
+        "p/data.py": "from p.web import quote\n\nQUOTE = quote\n",
+        "p/web.py": f"{quoted}\n\n{dump}",
+    }
+    target = {
+        **base,
+        "p/__init__.py": "import p.far\nfrom p.cookies import dump\n",
+        "p/web.py": f"from p.cookies import dump\n\n\n{quoted}",
+        "p/cookies.py": dump,
+    }
+    far = files({"p/far.py": "import p.data\n" + "#" * MOST})
+    assert seen(Case("", True, base, target), far).of(BREAKS) == ()
+    near = seen(Case("", False, base, target), files({"p/far.py": ""}))
+    assert any("raises ImportError" in found.why for found in near.of(BREAKS))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Container, Iterable, Iterator
 
 from verify.kernel.pairs.both import Both
-from verify.kernel.trees.nodes import children
+from verify.kernel.trees.nodes import children, walk
 from verify.kernel.trees.source import blocks
 from verify.kernel.trees.words import raw, words
 from verify.kernel.verdict import OPEN, Place
@@ -45,9 +45,35 @@ class Tables:
     def file(self, path: str, tree: ast.Module) -> None:
         """Look at one file."""
         statements = [node for node in _simple(tree.body) if not _is_all(node)]
-        found = [said for node in statements for said in self._units(node)]
+        told = [node for node in statements if any(True for _ in self._units(node))]
+        sets = self._only_asked(path, tree) if told else frozenset[str]()
+        found = [said for node in told if _fills(node) not in sets for said in self._units(node)]
         if found and self._reached(path):
             self._say(path, found)
+
+    def _only_asked(self, path: str, tree: ast.Module) -> frozenset[str]:
+        """Name the sets of texts that are asked for what is in them, and for nothing else.
+
+        So nobody gets a text out of them, be it to look for a module or for a name in one.
+        """
+        nodes = walk(tree)
+        used = {node for node in nodes if isinstance(node, ast.Name)}
+        known: set[ast.AST] = set()
+        for node in nodes:
+            if _fills(node):
+                known.update(
+                    walk(node.targets[0] if isinstance(node, ast.Assign) else _filler(node))
+                )
+            elif isinstance(node, ast.Compare) and isinstance(node.ops[-1], (ast.In, ast.NotIn)):
+                known.add(node.comparators[-1])
+        made = {_fills(node) for node in tree.body if isinstance(node, ast.Assign)} - {""}
+        names = made - {node.id for node in used if node not in known}
+        others = [p for p in self.both.target.python() if p != path]
+        return frozenset(
+            name
+            for name in names
+            if not any(raw(name) in self.both.target.files[other] for other in others)
+        )
 
     def data(self, path: str, text: str) -> None:
         """Look at a file of JSON, if somebody who turns texts into modules names it."""
@@ -126,6 +152,23 @@ def alone(tree: ast.Module, module: str, names: Container[str]) -> bool:
         for node in statements
         for texts, _ in _units(node)
     )
+
+
+def _filler(node: ast.AST) -> ast.AST:
+    """Give what a statement calls a method of, if it is a call."""
+    call = node.value if isinstance(node, ast.Expr) else node
+    return getattr(getattr(call, "func", call), "value", call)
+
+
+def _fills(node: ast.AST) -> str:
+    """Name the set that a statement makes of texts, or gives more of them."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Set):
+        return getattr(node.targets[0], "id", "")
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        func = node.value.func
+        if isinstance(func, ast.Attribute) and func.attr in ("update", "add", "discard"):
+            return getattr(func.value, "id", "")
+    return ""
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -79,7 +79,8 @@ def check(both: Both, runs: Runs) -> None:
     _suites(both)
     _hooked(both)
     one_side, other_side = _Tests(both.base, both, runs), _Tests(both.target, both, runs)
-    ours, theirs = one_side.found(), other_side.found()
+    found = one_side.found(), other_side.found()
+    ours, theirs = (_seen(side, runs) for side in found)
     commands = Commands(both.base)
     for made, tests in ours.items():
         now = theirs.get(made, [])
@@ -105,6 +106,14 @@ def check(both: Both, runs: Runs) -> None:
             why = "pytest now collects this test here as well"
             for test in _added(ours.get(made, []), tests):
                 both.found.say(BREAKS, test.title, why, test.place)
+
+
+def _seen(found: dict[Made, list[Test]], runs: Runs) -> dict[Made, list[Test]]:
+    """Leave out tests of files of which nobody can tell whether they load."""
+    return {
+        made: [test for test in tests if test.place.path not in runs.blind]
+        for made, tests in found.items()
+    }
 
 
 def _added(before: list[Test], now: list[Test]) -> list[Test]:

@@ -12,7 +12,14 @@ from verify.kernel.edits.needs import used
 from verify.kernel.edits.spelled import Spelled
 from verify.kernel.pairs.both import Both
 from verify.kernel.trees.nodes import walk
-from verify.kernel.trees.source import Comment, Source, Statement, imports_only, stored
+from verify.kernel.trees.source import (
+    Comment,
+    Source,
+    Statement,
+    imports_only,
+    is_docstring,
+    stored,
+)
 from verify.kernel.verdict import BASE, EXPLAINED, TARGET, TEXT, Place
 
 _UNUSED = re.compile(r"#\s*noqa(?::\s*F401\b)?", re.I)  # what a re-export needs
@@ -141,7 +148,9 @@ class Comments:
         """Tell whether a comment stands at the head of a new file."""
         if source.path in self.ours or source.path not in self.received:
             return False
-        first = next((s.first for s in source.statements if not s.imports_only), 1 << 30)
+        own = [s for s in source.statements if not s.imports_only]
+        below = own[1:] if own and own[0].index == 0 and is_docstring(own[0].node) else own
+        first = next((s.first for s in below), 1 << 30)
         return comment.line < first
 
     def _free(self) -> None:

@@ -218,6 +218,7 @@ def constant(value: Value) -> bool:
             and (
                 name in effects.QUESTIONS
                 or name in effects.PURE
+                or effects.asks_text(name)
                 or name in _OPERATIONS
                 or (name in _FIXED and is_plain(how))
                 or (name in effects.READINGS and isinstance(how, tuple) and how[-1] == key(NONE))

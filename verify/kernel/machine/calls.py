@@ -41,7 +41,7 @@ from verify.kernel.machine.values import (
 )
 from verify.kernel.trees import effects
 from verify.kernel.trees.nodes import walk
-from verify.kernel.trees.source import dotted, stored
+from verify.kernel.trees.source import IMPORTS, dotted, stored
 from verify.kernel.trees.tree import Tree
 
 MOST_CALLS = 12  # one within the other
@@ -53,6 +53,7 @@ FACTORY = "(factory)"  # the attribute of a field that has what makes its defaul
 _FIELD = re.compile(r"\{(\w*)((?:\.\w+)+)")  # of a text that is formatted: `{0.name}`
 _KEY = re.compile(r"\{([^\W\d]\w*)")
 MOST_DIGITS = 4  # of the place of a field
+OF_MODULE = "a name of"  # what is asked for, if it is one of the names of some module
 OWN = "own name"  # the key of a module's `__name__`
 _REGISTER = "functools.singledispatch.register"
 # What a function runs and is given where a call gives nothing: somebody may set it anew.
@@ -98,7 +99,7 @@ class Calls(Objects):
             "builtins.dir": self._dir,
             "inspect.getmembers": self._members,
             "builtins.globals": self._globals,
-            "builtins.locals": self._globals,
+            "builtins.locals": self._locals,
             "builtins.exec": self._exec,
             "builtins.eval": self._exec,
             "builtins.compile": self._compiled,
@@ -719,7 +720,16 @@ class Calls(Objects):
 
     def _lists(self) -> str:
         """Say that names are listed, with how those must begin that are taken."""
+        begins, kept = self.left
+        if begins and not self.prefix:
+            return " ".join(("lists all but", f"{begins}*", *sorted(kept)))
         return f"lists {self.prefix}*" if self.prefix else "lists"
+
+    def takes(self, name: str) -> bool:
+        """Tell whether a name is one of those that the present listing of a module takes."""
+        begins, kept = self.left
+        left = bool(begins) and name.startswith(begins) and name not in kept
+        return name.startswith(self.prefix) and not left
 
     def _sets_any(self, module: Module) -> None:
         """Note that names of a module are set by what nobody can tell."""
@@ -735,7 +745,7 @@ class Calls(Objects):
         if self.probing:
             return module.name
         outer = (ModuleValue, Outside)
-        names = {n: v for n, v in module.names.items() if n.startswith(self.prefix)}
+        names = {n: v for n, v in module.names.items() if self.takes(n)}
         own = [n for n, v in names.items() if not isinstance(self.pick(v), outer)]
         return (*own, *sorted(names.keys() - {*own}))
 
@@ -976,6 +986,8 @@ class Calls(Objects):
         arguments = told(given, named)
         if name in effects.ITERATORS:
             return self.collection(GENERATOR, [Unknown((name, arguments))])
+        if effects.asks_text(name):
+            return Unknown((name, arguments))
         if name in effects.QUESTIONS or (
             name in _PLAIN and name not in ("builtins.property", "builtins.staticmethod")
         ):
@@ -1145,7 +1157,7 @@ class Calls(Objects):
             hook = owner.module.names.get("__dir__")
             if hook is not None:
                 return self.call(hook, [], {})
-            names = sorted(n for n in owner.module.names if n.startswith(self.prefix))
+            names = sorted(filter(self.takes, owner.module.names))
             return Unknown(("names", owner.module.name if self.probing else tuple(names)))
         if not given and self.at[-1][0]:
             module = self.modules.get(self.here())
@@ -1168,6 +1180,25 @@ class Calls(Objects):
             if getattr(module, "path", None) == self.at[-1][0]:
                 return Names(module)
         return Unknown(("globals",))
+
+    def _locals(self, given: list[Value], named: Named) -> Value | None:
+        """Give the names of a function, which no module has, or those of the module."""
+        function = self.stack[-1] if self.stack else None
+        if function is None or function.scope.module.path != self.at[-1][0]:
+            return self._globals(given, named)
+        if any(isinstance(node, (ast.ClassDef, *IMPORTS)) for node in walk(function.node)):
+            return self._globals(given, named)  # those of a class, or modules among them
+        nodes = walk(function.node)
+        owners = {n.value for n in nodes if isinstance(n, ast.Attribute)}
+        names = {n.id for n in nodes if isinstance(n, ast.Name) and n not in owners}
+        held = (self.named(function.scope.module, name) for name in sorted(names))
+        for value in (*held, *function.defaults.values()):
+            self.handed(value)  # a module may be among them, for whoever gets them all
+        lasts = {n.attr for n in nodes if isinstance(n, ast.Attribute) and n not in owners}
+        for name, module in [*self.modules.items()] if lasts else ():
+            if str(name).rpartition(".")[2] in lasts and isinstance(module, Module):
+                self.handed(ModuleValue(module))
+        return Unknown(("locals", function.name))
 
     def here(self) -> str:
         """Give the name of the module whose code is running."""
@@ -1196,6 +1227,9 @@ class Calls(Objects):
             return NONE
         if isinstance(code, Constant) and not isinstance(names, Names):
             self._exec_here(str(code.value))
+        for value in (names, *map(self.pick, given[2:3])):
+            if isinstance(value, Collection):  # what the text binds
+                self.blur(value, "exec", key(code) if code else "")
         self.open("runs text", self.here())
         return None
 
@@ -1529,14 +1563,32 @@ def pattern(value: Value | None) -> str:
         return str(value.value)
     if not isinstance(value, Unknown):
         return "*"
+    if listed := _listed_of(value.how):
+        return f"{OF_MODULE} {listed}"
     parts = list(_parts(value.how))
     return "".join(parts) if parts else "*"
+
+
+def _listed_of(how: Hashable) -> str:
+    """Give the module of whose names a value is one, if a body that is read runs through them."""
+    of_pairs = isinstance(how, tuple) and how[:2] == ("part", 0)
+    item = how[2] if of_pairs else ("unknown", how)  # type: ignore[index]
+    match item:
+        case ("unknown", ("iterate", ("names of", str(module)))) if not of_pairs:
+            return module
+        case ("unknown", ("iterate", ("unknown", ("names", str(module))))) if not of_pairs:
+            return module
+        case ("unknown", ("iterate", ("unknown", ("names", str(method), str(module))))):
+            return module if method == (".items" if of_pairs else ".keys") else ""
+    return ""
 
 
 def _parts(how: Hashable) -> list[str]:
     if isinstance(how, tuple):
         if len(how) == 2 and how[0] == "str" and isinstance(how[1], str):
             return [how[1][1:-1]]
+        if len(how) == 2 and how[0] == OWN and isinstance(how[1], str):
+            return [how[1]]
         if how and how[0] in ("Add", "Mod", "text", "method", "unknown"):
             return [part for inner in how[1:] for part in _parts(inner)] or ["*"]
         if how and all(isinstance(inner, tuple) for inner in how):

@@ -11,7 +11,7 @@ from verify.kernel.machine.calls import MOST_ITEMS, literal, pattern
 from verify.kernel.machine.objects import identity
 from verify.kernel.machine.patches import Patches
 from verify.kernel.machine.scopes import type_parameters
-from verify.kernel.machine.state import Raised
+from verify.kernel.machine.state import NOTHING_LEFT, Raised
 from verify.kernel.machine.values import (
     GENERATOR,
     NONE,
@@ -36,6 +36,8 @@ from verify.kernel.machine.values import (
 from verify.kernel.trees import effects
 from verify.kernel.trees.effects import PATCHING, STANDARD
 from verify.kernel.trees.nodes import children, walk
+from verify.kernel.trees.source import last
+from verify.kernel.trees.words import words
 
 MOST_TURNS_READ = 2  # of a loop, where a body is read
 MOST_TEXT = 1 << 16  # characters of a constant that is computed
@@ -62,6 +64,8 @@ _COMPARE: dict[type[ast.cmpop], Callable[[object, object], object]] = {
     ast.IsNot: operator.is_not,
 }
 _NOTHING = ast.Constant(None)
+_ONLY_ASKING = words("startswith endswith isupper islower isinstance issubclass isclass callable")
+_HELD_TEXTS = (ast.Name, ast.List, ast.Tuple, ast.Set)
 _HELD = (Function, Class, ModuleValue, Bound, Outside)
 _IDENTITY = (ast.Is, ast.IsNot)
 
@@ -550,9 +554,9 @@ class Expressions(Patches):
             if not rest:
                 return [[self.value(part, inner) for part in parts]]
             found = []
-            self.prefix = prefix_of(rest[0])
+            self.prefix, self.left = prefix_of(rest[0]), self._left_out(rest[0], inner)
             listed = self.value(rest[0].iter, around)
-            self.prefix = ""
+            self.prefix, self.left = "", NOTHING_LEFT
             for item in self.each(listed, every=names_what_it_sets(node)):
                 self.bind_inner(rest[0].target, item, inner)
                 if all(self._passes(test, inner) for test in rest[0].ifs):
@@ -562,6 +566,18 @@ class Expressions(Patches):
             return found
 
         return rows(generators, scope)
+
+    def _left_out(self, node: ast.comprehension, scope: Scope) -> tuple[str, frozenset[str]]:
+        """Give how names begin that are left out of a listing, and which are not nevertheless."""
+        begins, held = left_of(node)
+        if held is None:
+            return begins, frozenset()
+        kept = self.pick(self.value(held, scope)) if isinstance(held, _HELD_TEXTS) else None
+        items = kept.items if isinstance(kept, Collection) and kept.kind != "dict" else ()
+        texts = [item.value for item in items if isinstance(item, Constant)]
+        if not items or len(texts) != len(items):
+            return NOTHING_LEFT
+        return begins, frozenset(map(str, texts))
 
     def _passes(self, test: ast.expr, scope: Scope) -> bool:
         value = self.pick(self.value(test, scope))
@@ -636,8 +652,8 @@ def _is_held(value: Value) -> bool:
 
 
 @lru_cache(maxsize=1 << 12)
-def prefix_of(node: ast.comprehension) -> str:
-    """Give how the names must begin that are taken of those that a module has, if that is told.
+def listed_name(node: ast.comprehension) -> str:
+    """Give the name that the names of a module have in turn, an empty one where others do.
 
     Nothing but the listing stands where they are taken from: `sorted(vars(m).items())`, `dir(m)`.
     """
@@ -658,15 +674,82 @@ def prefix_of(node: ast.comprehension) -> str:
     elif getattr(listed, "attr", "") != "__dict__":
         return ""
     target = node.target.elts[0] if pairs and isinstance(node.target, ast.Tuple) else node.target
-    for test in node.ifs[:1]:
-        for part in test.values if isinstance(test, ast.BoolOp) else [test]:
-            joined = not isinstance(test, ast.BoolOp) or isinstance(test.op, ast.And)
-            if joined and isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-                own = isinstance(part.func.value, ast.Name) and isinstance(target, ast.Name)
-                same = own and part.func.value.id == target.id  # type: ignore[attr-defined]
-                text = part.args[0] if len(part.args) == 1 else None
-                if same and part.func.attr == "startswith" and isinstance(text, ast.Constant):
-                    return text.value if isinstance(text.value, str) else ""
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _first_test(node: ast.comprehension) -> list[ast.expr]:
+    """Give what is asked first of each item, where all of it has to hold.
+
+    What calls somebody else with the item ends it: that sees the ones that do not pass, too.
+    """
+    test = node.ifs[0] if node.ifs else None
+    tests = [test] if test is not None else []
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        tests = test.values
+    calling = (at for at, part in enumerate(tests) if any(map(_tells_others, walk(part))))
+    return tests[: next(calling, len(tests))]
+
+
+def _tells_others(node: ast.AST) -> bool:
+    called = last(node.func) if isinstance(node, ast.Call) else ""
+    return isinstance(node, ast.Call) and called not in _ONLY_ASKING
+
+
+def _begins(test: ast.expr, name: str) -> str:
+    """Give how a test says that a name begins: `name.startswith("_")`, `name[0] == "_"`."""
+    text: ast.expr | None = None
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute):
+        if (
+            test.func.attr == "startswith"
+            and len(test.args) == 1
+            and _is_name(test.func.value, name)
+        ):
+            text = test.args[0]
+    elif isinstance(test, ast.Compare) and isinstance(test.left, ast.Subscript):
+        first = getattr(test.left.slice, "value", None) == 0 and _is_name(test.left.value, name)
+        if first and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
+            text = test.comparators[0]
+    return text.value if isinstance(text, ast.Constant) and isinstance(text.value, str) else ""
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+@lru_cache(maxsize=1 << 12)
+def prefix_of(node: ast.comprehension) -> str:
+    """Give how the names must begin that are taken of those that a module has, if that is told."""
+    name = listed_name(node)
+    begins = (_begins(test, name) for test in _first_test(node))
+    return next(filter(None, begins), "") if name else ""
+
+
+@lru_cache(maxsize=1 << 12)
+def left_of(node: ast.comprehension) -> tuple[str, ast.expr | None]:
+    """Give how the names begin that are left out of those that a module has, if that is told.
+
+    With it comes what holds those that are taken nevertheless: `or name in ("__all__",)`.
+    """
+    name = listed_name(node)
+    for test in _first_test(node) if name else ():
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        begins, kept = _left(parts[0], name), None
+        if isinstance(test, ast.BoolOp):
+            kept = parts[1] if len(parts) == len(("left", "kept")) else None
+            held = kept if isinstance(kept, ast.Compare) and _is_name(kept.left, name) else None
+            if held is None or len(held.ops) != 1 or not isinstance(held.ops[0], ast.In):
+                continue
+            kept = held.comparators[0]
+        if begins:
+            return begins, kept
+    return "", None
+
+
+def _left(test: ast.expr, name: str) -> str:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _begins(test.operand, name)
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq):
+        return _begins(ast.Compare(test.left, [ast.Eq()], test.comparators), name)
     return ""
 
 

@@ -14,6 +14,7 @@ from verify.kernel.machine.values import (
     Function,
     Instance,
     ModuleValue,
+    Outside,
     Product,
     Unknown,
     Value,
@@ -41,6 +42,12 @@ _CLASSES = words(
     """collections.namedtuple typing.NamedTuple typing.TypedDict typing.NewType typing.TypeVar
     typing.ParamSpec enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum builtins.type
     dataclasses.make_dataclass"""
+)
+WARNED = "the file of its caller, to warn"
+WARNED_AS_SCRIPT = "the file of its caller, to warn of what it shows for scripts alone"
+_SHOWN_OF_ALL = words(
+    """builtins.Warning builtins.UserWarning builtins.FutureWarning builtins.RuntimeWarning
+    builtins.SyntaxWarning builtins.UnicodeWarning builtins.BytesWarning"""
 )
 _CODE = ("co_filename", "co_firstlineno")
 ASKED = frozenset({"__module__", "__globals__", *_CODE})  # attributes that say where
@@ -82,12 +89,14 @@ class Frames(Imports):
         elif name == "warnings.warn":
             level = named.get("stacklevel", given[2] if len(given) > 2 else None)
             if level is not None:
-                self._ask_level(self.pick(level))
+                category = named.get("category", given[1] if len(given) > 1 else None)
+                text = self.pick(given[0]) if given else None
+                plain = _is_text(text) and _is_shown(category and self.pick(category))
+                self._ask_level(self.pick(level), WARNED if plain else WARNED_AS_SCRIPT)
 
-    def _ask_level(self, level: Value) -> None:
+    def _ask_level(self, level: Value, what: str) -> None:
         """Note whose file and line a warning shows."""
         number = level.value if isinstance(level, Constant) else None
-        what = "the file of its caller, to warn"
         if isinstance(number, int) and 1 < number <= len(self.stack):
             self._ask_where(what, self.stack[-number].name)
         elif isinstance(number, int) and number == len(self.stack) + 1:
@@ -106,6 +115,20 @@ class Frames(Imports):
             self._ask_where(what, owner.name)
         elif isinstance(owner, ModuleValue):
             self._ask_where(what, owner.module.name)
+
+
+def _is_text(value: Value | None) -> bool:
+    """Tell whether a value is a text: a warning has a category of its own."""
+    how = value.how if isinstance(value, Unknown) else ()
+    put_together = isinstance(how, tuple) and how[:1] == ("text",)
+    return put_together or (isinstance(value, Constant) and isinstance(value.value, str))
+
+
+def _is_shown(category: Value | None) -> bool:
+    """Tell whether Python shows a warning of a category whoever warns: a script or a module."""
+    if category is None:
+        return True  # a `UserWarning`
+    return isinstance(category, Outside) and category.name in _SHOWN_OF_ALL
 
 
 def _function_of(told: Hashable) -> Hashable:

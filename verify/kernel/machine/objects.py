@@ -370,7 +370,10 @@ def is_plain(how: Hashable, depth: int = 0) -> bool:
     if head == "method" and len(inner) == 3:
         return is_plain(inner[0], depth + 1) and _all_plain(inner[2], depth)
     called = inner[0] if head == "product" else head
-    known = called in effects.PURE or called in effects.QUESTIONS or called in effects.READINGS
+    known = effects.asks_text(str(called))
+    known = (
+        known or called in effects.PURE or called in effects.QUESTIONS or called in effects.READINGS
+    )
     known = known or str(called).removeprefix("builtins.") in effects.PLAIN
     inner = inner[:-1] if head in effects.READINGS else inner  # the last is what was written
     return known and all(_all_plain(part, depth) for part in inner if part is not called)

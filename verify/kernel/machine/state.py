@@ -33,6 +33,9 @@ _ABSENT: Any = UNBOUND
 Answers = dict[Key, bool]
 
 
+NOTHING_LEFT: tuple[str, frozenset[str]] = ("", frozenset())
+
+
 class Raised(Exception):
     """The program raises. `error` is the name of the type, `outside` what it wants from there.
 
@@ -78,6 +81,7 @@ class State:
         self._asked: list[Key] | None = None  # None where no path is being explored
         self.tries = 0  # how many `try` are around what runs
         self.probing = False  # a body is read: both branches of a condition are run, one by one
+        self.left = NOTHING_LEFT  # how those begin that are not, and which are nevertheless
         self.prefix = ""  # how the names must begin that are taken of a module's
         self.idle: object = None  # a call that is a statement: nobody has what it gives
         self.steps = 0

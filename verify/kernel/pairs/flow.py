@@ -79,7 +79,11 @@ class Flow:
         return within
 
     def _assign(self, target: ast.expr, value: ast.expr, within: Within) -> None:
+        indices = (walk(n.slice) for n in walk(target) if isinstance(n, ast.Subscript))
+        asked = {inner for nodes in indices for inner in nodes}  # read, and given nothing
         for node in walk(target):
+            if node in asked:
+                continue
             if isinstance(node, ast.Name):
                 within.given[node.id].append((value, within))
             elif isinstance(node, ast.Attribute):

@@ -31,6 +31,7 @@ _TAKES_OUT = re.compile(rb"\bdel\s+sys\.modules\s*\[|\bsys\.modules\s*\.\s*pop\b
 _SEEKING = re.compile(raw(rf"\b(?:{'|'.join(sorted(_FINDERS))}|sys\.modules)\b"))
 # What lists the names of a module.
 _LISTS = re.compile(rb"\bvars\(|\bdir\(|\bgetmembers\b|__dict__")
+_FIELD = re.compile(r"\{([^}]*)\}")
 MOST_DEPTH = 8  # of a text that is put together
 
 
@@ -241,7 +242,9 @@ class Pattern:
             return re.sub(r"%\w", lambda _: told.pop(0), text)
         if isinstance(node, ast.Call) and last(node.func) == "format":
             text = self._text(getattr(node.func, "value", node), within, depth + 1)
-            return re.sub(r"\{[^}]*\}", "*", text)
+            several = any(isinstance(arg, ast.Starred) for arg in node.args)
+            filling = [self._text(arg, within, depth + 1) for arg in node.args if not several]
+            return _FIELD.sub(lambda field: _filled(field[1], filling, text), text)
         if isinstance(node, ast.Name):
             if node.id in ("__name__", "__package__"):
                 return self._module if node.id == "__name__" else self._package
@@ -249,3 +252,9 @@ class Pattern:
             if len(given) == 1 and node.id not in within.takes:
                 return self._text(given[0][0], given[0][1], depth + 1)
         return "*"
+
+
+def _filled(field: str, given: list[str], text: str) -> str:
+    """Give what stands in the place of a numbered field, if nothing but the number tells it."""
+    plain = field.isascii() and field.isdigit() and "{{" not in text
+    return given[int(field)] if plain and int(field) < len(given) else "*"

@@ -10,16 +10,19 @@ from contextlib import suppress
 from verify.kernel.disk import paths
 from verify.kernel.disk.tables import alone
 from verify.kernel.machine import Machine
+from verify.kernel.machine.calls import OF_MODULE
 from verify.kernel.machine.imports import ANNOTATIONS, Opening
 from verify.kernel.pairs.asked import HOOKS
 from verify.kernel.pairs.both import Both
 from verify.kernel.pairs.pairing import At
 from verify.kernel.running.traces import Gains
 from verify.kernel.trees.nodes import walk
-from verify.kernel.trees.source import OpaqueError, stored
+from verify.kernel.trees.source import IMPORTS, OpaqueError, stored
 from verify.kernel.trees.tree import Tree
-from verify.kernel.trees.words import raw
+from verify.kernel.trees.words import raw, words
 from verify.kernel.verdict import ASSUMED, OPEN, Place
+
+_EVERY_MODULE = words("__name__ __doc__ __file__ __path__ __package__ __spec__ __loader__ __all__")
 
 
 class Lookups:
@@ -75,10 +78,17 @@ class Lookups:
         apart = self.gains.apart()
         if kind == "asks":
             modules = [whose] if whose else sorted(self.handed & apart)
+            of = wanted.removeprefix(f"{OF_MODULE} ")
+            there = self._names_of(of) if of != wanted else None
             for module in modules:
                 for name in self.gains.names(module):
-                    if fits(wanted, name):
+                    if fits(wanted, name) if there is None else name in there:
                         yield f"{module}.{name}"
+        elif kind == "lists" and wanted.startswith("all but "):
+            begins, *kept = wanted.split()[2:]
+            taken = (n in kept or not fits(begins, n) for n in self.gains.names(whose))
+            if whose in apart and any(taken):
+                yield whose
         elif kind == "lists" and wanted.endswith("*"):
             if whose in apart and any(fits(wanted, n) for n in self.gains.names(whose)):
                 yield whose
@@ -88,6 +98,35 @@ class Lookups:
             yield from _listed(self.both.base, self.both.target, whose)
         elif whose in self._minding(what):
             yield whose
+
+    def _names_of(self, module: str) -> set[str] | None:
+        """Give all names that a module may have, nothing if nobody can tell."""
+        found = {*self.gains.names(module), *_EVERY_MODULE}
+        for tree in (self.both.base, self.both.target):
+            for path in tree.named.get(module, ()):
+                source = tree.readable(path)
+                nodes = walk(source.tree) if source is not None else ()
+                if any(isinstance(n, IMPORTS) and n.names[0].name == "*" for n in nodes):
+                    return None
+                found |= {bound for node in nodes for bound in _binds(node)}
+            found |= {n.rpartition(".")[2] for n in tree.named if n.startswith(f"{module}.")}
+        known = module in self.both.target.named and not self._filled(module)
+        return found if known else None
+
+    def _filled(self, module: str) -> bool:
+        """Tell whether somebody may give a module more names while a program runs."""
+        stem = re.escape(raw(module.rpartition(".")[2]))
+        sets = re.compile(
+            rb"\b" + stem + rb"\s*\.\s*\w+\s*=(?!=)|\b(?:setattr|vars)\(\s*[\w.]*\b" + stem + rb"\b"
+            rb"|\b" + stem + rb"\.__dict__|\b(?:setattr|patch|update)\([^()]*\b" + stem + rb"\b"
+        )
+        lists = re.compile(rb"\bvars\([\w.]*\b" + stem + rb"\)\.(?:items|keys)\(\)")
+        names = (*self.both.base.named.get(module, ()), *self.both.target.named.get(module, ()))
+        own = {path for path in names if path in self.both.target.files}
+        tree = self.both.target
+        return any(b"globals()" in tree.files[path] for path in own) or any(
+            sets.search(lists.sub(b"", tree.files[path])) for path in tree.python()
+        )
 
     def _minding(self, what: str) -> set[str]:
         """Name the modules whose change such a lookup sees."""
@@ -146,6 +185,11 @@ class Lookups:
         tree = self.both.base
         bodies = [tree.source(path).tree.body for path in tree.named.get(name, ())]
         return {bound for body in bodies for node in body for bound in stored(node)}
+
+
+def _binds(node: ast.AST) -> set[str]:
+    """Give the names that a statement binds, wherever it stands."""
+    return set(stored(node)) if isinstance(node, ast.stmt) else set()
 
 
 def fits(wanted: str, name: str) -> bool:

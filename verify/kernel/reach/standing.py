@@ -7,19 +7,34 @@ notes who asks for them, and of what; what did not move has them as it had.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Hashable
+from functools import cached_property
 
 from verify.kernel.edits.conserve import symbol
 from verify.kernel.machine import Machine
-from verify.kernel.machine.frames import asks
+from verify.kernel.machine.frames import WARNED, WARNED_AS_SCRIPT, asks
 from verify.kernel.machine.values import Class, Function, Product
 from verify.kernel.pairs.both import Both
 from verify.kernel.pairs.pairing import At
-from verify.kernel.reach.whereabouts import MODULE, asks_own, said_only
+from verify.kernel.reach.whereabouts import MODULE, ModuleNames, asks_own, said_only
+from verify.kernel.running.entries import is_script
 from verify.kernel.trees.nodes import children, walk
 from verify.kernel.trees.words import words
 from verify.kernel.verdict import OPEN, Place
 
+# Who catches warnings, who reads where one came from, who shows them otherwise or once a module.
+_CATCHES = re.compile(
+    rb"\bcatch_warnings\b|\brecwarn\b|\bwarns\b|\bdeprecated_call\b|\bassertWarns|WarningMessage"
+)
+_READS = re.compile(rb"\.\s*(?:filename|lineno)\b|[\"'](?:filename|lineno)[\"']")
+_SHOWS = re.compile(
+    rb"\b(?:showwarning|formatwarning|_showwarnmsg|captureWarnings|__warningregistry__)\b"
+    rb"|\b(?:simplefilter|filterwarnings)\((?![\"'](?:error|ignore|always|default|once|all)[\"'])"
+    rb"|\bwarnings\.filters\b|\bfilters\.insert\b|\bwarnoptions\b"
+)
+_SETTINGS = (".toml", ".ini", ".cfg")
+_BY_MODULE = re.compile(rb"\bmodule:[^:\n]*:|\bW\s*[\"']?module\b")
 _SAME_FILE = words("abspath realpath normpath fspath str Path PurePath resolve absolute")
 _FOLDER = words("dirname parent parents with_name")
 
@@ -30,6 +45,7 @@ class Standing:
     def __init__(self, both: Both) -> None:
         self.both = both
         self._moved = dict(both.pairing.moved())
+        self._names = ModuleNames(both)
         self._left = {both.name(at[0]) for pair in self._moved.items() for at in pair}
         self._said: dict[tuple[str, str], dict[Place, None]] = {}
 
@@ -37,8 +53,39 @@ class Standing:
         """Collect what the runs of a side have asked for."""
         for what, whose, path, line in machine.asked:
             title = self._title(whose)
-            if title and not (what == MODULE and said_only(machine.tree, path, line)):
+            if title and what in (WARNED, WARNED_AS_SCRIPT):
+                if self._minds_warnings or (what != WARNED and self._may_be_script(whose)):
+                    self._say(what, title, Place(path, line, machine.tree.side))
+            elif title and not (
+                what == MODULE and said_only(self._names, machine.tree, path, line)
+            ):
                 self._say(what, title, Place(path, line, machine.tree.side))
+
+    @cached_property
+    def _minds_warnings(self) -> bool:
+        """Tell whether anybody reads where a warning came from, or shows it in another way.
+
+        Else Python prints the file and the line, which are no behaviour.
+        """
+        tree = self.both.target
+        texts = [tree.files[path] for path in tree.python()]
+        caught = any(map(_CATCHES.search, texts))
+        settings = (data for path, data in tree.files.items() if path.endswith(_SETTINGS))
+        shows = any(map(_SHOWS.search, texts)) or any(map(_BY_MODULE.search, settings))
+        return shows or (caught and any(map(_READS.search, texts)))
+
+    def _may_be_script(self, whose: Hashable) -> bool:
+        """Tell whether what moved stands, or stood, in a file that may be run by itself."""
+        while isinstance(whose, tuple) and whose and whose not in self._moved:
+            whose = whose[1] if whose[0] == "definition" else whose[0]
+        if whose not in self._moved:
+            return True
+        base, target = whose, self._moved[whose]
+        sides = (self.both.base, base[0]), (self.both.target, target[0])
+        return any(
+            is_script(tree, path) or path.rpartition("/")[0] + "/__init__.py" not in tree.files
+            for tree, path in sides
+        )
 
     def report(self) -> None:
         """Report who asks."""

@@ -14,8 +14,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from verify.kernel.edits.spelled import Spelled, chain
+from verify.kernel.edits.needs import every, file_of
+from verify.kernel.edits.spelled import Parts, Spelled, chain
 from verify.kernel.pairs.both import Both
+from verify.kernel.running.entries import is_script
 from verify.kernel.trees.effects import PATCHING
 from verify.kernel.trees.nodes import children, walk
 from verify.kernel.trees.source import DEFINITIONS, Source, last
@@ -35,10 +37,19 @@ _OF_FILES = words("getmodule getfile getsourcefile getabsfile")
 _FRAMES = re.compile(rb"\bextract_tb\b|\bwalk_tb\b|\bTracebackException\b")
 _RECORDS = re.compile(rb"\blogging\b|LogRecord|\brecord\b")
 _OF_RECORDS = words("module pathname filename")
+# What logging calls with records, and by which others have them.
+_TAKES_RECORDS = words(
+    """format filter emit handle formatTime formatMessage usesTime makeRecord prepare enqueue
+    handleError acquire shouldFlush shouldRollover mapLogRecord __call__"""
+)
+_HAS_RECORDS = re.compile(
+    rb"LogRecord|\b(?:add|set)(?:Filter|LogRecordFactory)\b|\brecords?\b|\bdictConfig\b"
+    rb"|\b(?:Filter|Handler|Formatter|LoggerAdapter|emit)\b"
+)
 _LOGS = words("debug info warning warn error exception critical fatal log")
 # Who shows a text, or keeps it for somebody to read.
 _SHOWS = _LOGS | words("print write format_exception fail skip")
-_JOINS = words("format join str repr")
+_JOINS = words("format join str repr escape")
 _TYPES = words("get_type_hints FunctionType _eval_type ForwardRef")
 _NAMES = words("__name__ __qualname__")
 _SORTS = words("sorted sort min max groupby")
@@ -53,13 +64,17 @@ _GIVES_FRAMES = words("_getframe currentframe stack trace getouterframes")
 _LOOKS_UP = words("import_module __import__ resolve_name locate import_string get pop")
 # What hands a value on, maybe beside others.
 _PUT_TOGETHER = (ast.JoinedStr, ast.FormattedValue, ast.BinOp, ast.Tuple, ast.List)
+_MOST_VALUES = 64  # nodes of what a name is given
 _MOST_NAMES = 4  # from one local name to the next
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Above = Mapping[ast.AST, ast.AST]
 
 
-def said_only(tree: Tree, path: str, line: int) -> bool:
-    """Tell whether what is asked for on a line is said for somebody to read, and no more."""
+def said_only(names: ModuleNames, tree: Tree, path: str, line: int) -> bool:
+    """Tell whether what is asked for on a line is said for somebody to read, and no more.
+
+    Or is put to a test that has the same answer for all that moved.
+    """
     source = tree.readable(path)
     if source is None:
         return False
@@ -69,7 +84,48 @@ def said_only(tree: Tree, path: str, line: int) -> bool:
         return False
     above = {child: node for node in walk(source.tree) for child in children(node)}
     use = _Use(above, known=True)
-    return not any(use.decides(node) for node in here)
+    return not any(use.decides(node) and not names.answer(node, above, path) for node in here)
+
+
+class ModuleNames:
+    """What the modules of definitions that moved are called, and were."""
+
+    def __init__(self, both: Both) -> None:
+        self._both = both
+
+    def answer(self, node: ast.AST, above: Above, path: str) -> bool:
+        """Tell whether the test that a module's name stands in has one answer for all of them."""
+        own = {} if self._renamed(path) else {"__name__": self._both.name(path)}
+        answers = [{tried(node, above, name, own) for name in names} for names in self._moved]
+        return all(len(found) == 1 and None not in found for found in answers)
+
+    def _renamed(self, path: str) -> bool:
+        """Tell whether `__name__` may be another text in a file than the name of its module."""
+        tree = self._both.target
+        stem = raw(self._both.name(path).rpartition(".")[2])
+        given = re.compile(rb"\b" + re.escape(stem) + rb"\s*\.\s*__name__\s*=(?!=)")
+        source = tree.readable(path)
+        return (
+            source is None
+            or any(map(_binds_name, walk(source.tree)))
+            or any(given.search(tree.files[other]) for other in tree.python())
+        )
+
+    @cached_property
+    def _moved(self) -> list[set[str]]:
+        """Give the names that the module of each definition may have had, and has.
+
+        A call may make a class, too, as that of `namedtuple` does.
+        """
+        both, found = self._both, []
+        for base, target in both.pairing.moved():
+            node = both.statement(both.base, base).node
+            if isinstance(node, DEFINITIONS) or any(isinstance(p, ast.Call) for p in walk(node)):
+                sides = (both.base, base[0]), (both.target, target[0])
+                scripts = any(is_script(tree, path) for tree, path in sides)
+                names = {tree.name(path) for tree, path in sides}
+                found.append(names | ({"__main__"} if scripts else set()))
+        return found
 
 
 def of_callers(tree: Tree, path: str, line: int) -> bool:
@@ -124,6 +180,8 @@ class _Whereabouts:
         self.both = both
         self.near = near
         self._spelled = Spelled(both)
+        self._names = ModuleNames(both)
+        self._called: dict[str, bool] = {}
         self._classes = any(isinstance(node, ast.ClassDef) for node in moved)
         self._definitions = moved
         self._sites = {base for base, _ in both.pairing.moved()}
@@ -202,7 +260,8 @@ class _Whereabouts:
                 if not what and node.attr == "filename" and frames:
                     what = "its file"
                 elif not what and node.attr in _OF_RECORDS and records:
-                    what = "its file" if _given(node.value, above) else ""
+                    given = _given(node.value, above)
+                    what = "its file" if given and not self._annotated(source, node, above) else ""
             elif isinstance(node, ast.Call):
                 what = self._call(source.path, node, above)
                 what = what or self._text(source.path, node, above)
@@ -221,7 +280,52 @@ class _Whereabouts:
             elif isinstance(node, ast.FunctionDef) and node.name == "find_class":
                 yield from _by_pickles(node)
             if what and _Use(above, known=False).decides(node):
-                yield what, getattr(node, "lineno", 1)
+                if what != MODULE or not self._names.answer(node, above, source.path):
+                    yield what, getattr(node, "lineno", 1)
+
+    def _annotated(self, source: Source, node: ast.Attribute, above: Above) -> bool:
+        """Tell whether an object is said to be of a class of the tree, and is no record of a log.
+
+        Records are handed to methods that logging knows by their names, and to functions that
+        somebody hands on; where neither is so, and no caller has to do with records, it is none.
+        """
+        parameter = _parameter(node.value, above)
+        function = next((f for f in _within(node, above) if parameter in _arguments(f)), None)
+        if parameter is None or function is None or function.name in _TAKES_RECORDS:
+            return False
+        parts = _spelled_type(parameter.annotation)
+        found = self._spelled.leads(self.both.target, source.path, parts) if parts else None
+        own = self._blank(source, parts)
+        if isinstance(found, tuple) and found[1:] == ((),) and isinstance(found[0], tuple):
+            of = self.both.statement(self.both.base, found[0][0]).node
+            bases = [last(base) for base in getattr(of, "bases", ())]
+            own = isinstance(of, ast.ClassDef) and "LogRecord" not in bases
+        return own and self._called_alone(function.name)
+
+    def _blank(self, source: Source, parts: Parts) -> bool:
+        """Tell whether a name comes from a file of the tree of which nothing is known."""
+        tree = self.both.target
+        return len(parts) == 1 and any(
+            row.name == parts[0] and row.member and tree.is_blank(file_of(tree, row.module))
+            for row in every(tree, source)
+        )
+
+    def _called_alone(self, name: str) -> bool:
+        """Tell whether a function is never handed on, and called where nobody has records."""
+        if name not in self._called:
+            said = re.compile(rb"\b" + re.escape(raw(name)) + rb"\b")
+            tree, alone = self.both.target, True
+            for path in tree.python():
+                data = tree.files[path]
+                source = tree.readable(path) if said.search(data) else None
+                if source is not None:
+                    parts = walk(source.tree)
+                    called = {part.func for part in parts if isinstance(part, ast.Call)}
+                    kept = (p for p in parts if last(p) == name and p not in called)
+                    texts = (getattr(p, "value", "") == name for p in parts)
+                    alone &= not (_HAS_RECORDS.search(data) or any(kept) or any(texts))
+            self._called[name] = alone
+        return self._called[name]
 
     def _attribute(self, path: str, node: ast.Attribute, above: Above) -> str:
         """Tell what an attribute asks for, if its owner may be something that moved."""
@@ -339,6 +443,89 @@ class _Whereabouts:
         return self._spelled.leads(self.both.target, path, parts) is None
 
 
+def _binds_name(node: ast.AST) -> bool:
+    """Tell whether a node binds `__name__`, says that as a text, or hands it over."""
+    if isinstance(node, ast.Name):
+        return node.id == "__name__" and not isinstance(node.ctx, ast.Load)
+    said = (getattr(node, word, None) for word in ("arg", "value", "asname", "name"))
+    return "__name__" in (text for text in said if isinstance(text, str))
+
+
+def tried(node: ast.AST, above: Above, name: str, known: Mapping[str, str]) -> bool | None:
+    """Answer the test that a module's name stands in for one name; nothing, where that is all.
+
+    The name may be cut at its dots first, and is compared with texts, or names that are `known`.
+    """
+    value: object = name
+    while (at := above.get(node)) is not None and not isinstance(at, ast.Compare):
+        value, node = _step(value, node, at, above.get(at), known)
+        if value is None or isinstance(value, bool):
+            return value
+    if at is None or len(at.ops) != 1:
+        return None
+    other = at.comparators[0] if at.left is node else at.left
+    return _compared(at.ops[0], value, _text(other, known), asked=at.left is node)
+
+
+def _step(
+    value: object, node: ast.AST, at: ast.AST, call: ast.AST | None, known: Mapping[str, str]
+) -> tuple[object, ast.AST]:
+    """Give what becomes of a value in what it stands in, and what gives that; nothing, if unknown.
+
+    `call` is what stands around: the call of a method.
+    """
+    if isinstance(at, ast.Attribute) and isinstance(call, ast.Call) and call.func is at:
+        given = [_text(arg, known) for arg in call.args]
+        if isinstance(value, str) and None not in given and not call.keywords:
+            return _cut(value, at.attr, given), call
+    if isinstance(at, ast.Subscript) and at.value is node and isinstance(at.slice, ast.Constant):
+        index = at.slice.value
+        if isinstance(value, (list, tuple)) and isinstance(index, int):
+            return (value[index] if -len(value) <= index < len(value) else None), at
+    return None, at
+
+
+def _text(node: ast.AST, known: Mapping[str, str]) -> object:
+    """Give a text, a number or some of them, as they are written; nothing of anything else."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Constant) and isinstance(node.value, (str, int)):
+        return node.value
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        items = [_text(item, known) for item in node.elts]
+        return tuple(items) if all(isinstance(item, str) for item in items) else None
+    return None
+
+
+def _cut(
+    name: str, method: str, given: Sequence[object]
+) -> bool | list[str] | tuple[str, ...] | None:
+    """Ask a method of texts: how a name begins or ends, or what stands between its dots."""
+    if method in ("startswith", "endswith") and len(given) == 1:
+        if isinstance(given[0], (str, tuple)):
+            ends = name.startswith if method == "startswith" else name.endswith
+            return ends(given[0])
+    if method in ("split", "rsplit") and given[:1] == ["."]:
+        most = given[1] if len(given) > 1 else -1
+        parts = name.split if method == "split" else name.rsplit
+        return parts(".", most) if isinstance(most, int) else None
+    if method in ("partition", "rpartition") and given == ["."]:
+        return name.partition(".") if method == "partition" else name.rpartition(".")
+    return None
+
+
+def _compared(op: ast.cmpop, value: object, other: object, *, asked: bool) -> bool | None:
+    """Compare a name, or what it is cut into; nothing where the other side is not known."""
+    if other is None or not isinstance(value, str):
+        return None
+    if isinstance(op, (ast.Eq, ast.NotEq)) and isinstance(other, str):
+        return (value == other) is isinstance(op, ast.Eq)
+    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(other, (str, tuple)):
+        found = value in other if asked else other in value if isinstance(other, str) else None
+        return None if found is None else found is isinstance(op, ast.In)
+    return None
+
+
 def _is_call(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Call) and last(node.func) == name and len(node.args) == 1
 
@@ -399,6 +586,32 @@ def _values(name: str, node: ast.AST, above: Above) -> list[ast.AST] | None:
     return None
 
 
+def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+    spec = function.args
+    return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+
+
+def _parameter(node: ast.AST, above: Above) -> ast.arg | None:
+    """Give the parameter that a name is, of the nearest function that has a name of that spelling.
+
+    Nothing, where that function binds it anew.
+    """
+    for function in _within(node, above) if isinstance(node, ast.Name) else ():
+        for arg in _arguments(function):
+            if arg.arg == node.id:  # type: ignore[attr-defined]
+                names = (n for n in walk(function) if isinstance(n, ast.Name) and n.id == arg.arg)
+                return None if any(isinstance(n.ctx, ast.Store) for n in names) else arg
+    return None
+
+
+def _spelled_type(annotation: ast.expr | None) -> tuple[str, ...]:
+    """Give the names of an annotation, be it a text, that is one class or a module's."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        parts = annotation.value.split(".")
+        return tuple(parts) if all(map(str.isidentifier, parts)) else ()
+    return tuple(chain(annotation)) if annotation is not None else ()
+
+
 def _given(node: ast.AST, above: Above) -> bool:
     """Tell whether an object is one that a function is handed."""
     if not isinstance(node, ast.Name):
@@ -418,14 +631,16 @@ def _of_another(node: ast.AST, above: Above) -> bool:
 
 def _by_call(node: ast.AST, above: Above) -> bool:
     """Tell whether a frame is one of those that run, whose functions are seen."""
-    for part in walk(node):
-        if isinstance(part, ast.Call) and last(part.func) in _GIVES_FRAMES:
-            return True
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-            given = _values(part.id, node, above) or ()
-            calls = (n for value in given for n in walk(value) if isinstance(n, ast.Call))
-            if any(last(call.func) in _GIVES_FRAMES for call in calls):
+    todo, seen = [node], set[ast.AST]()
+    while todo and len(seen) < _MOST_VALUES:
+        for part in walk(todo.pop()):
+            if part in seen:
+                continue
+            seen.add(part)
+            if isinstance(part, ast.Call) and last(part.func) in _GIVES_FRAMES:
                 return True
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                todo += _values(part.id, part, above) or ()
     return False
 
 

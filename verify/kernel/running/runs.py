@@ -7,6 +7,7 @@ read off a unit, or off two of them that belong together, is read once.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -19,9 +20,12 @@ from verify.kernel.machine.units import Death, Event, Unit
 from verify.kernel.machine.values import Module
 from verify.kernel.pairs.both import Both
 from verify.kernel.running.entries import Arrival, Entry, name_of
+from verify.kernel.trees.source import DEFINITIONS, IMPORTS, stored
 from verify.kernel.trees.tree import Tree, search_path
+from verify.kernel.trees.words import words
 
 DONE, RAISED, LIMIT = "done", "raised", "limit"
+_PARTIAL = words("ImportError AttributeError NameError")  # where a module is not done
 
 
 @dataclass
@@ -48,6 +52,24 @@ class Run:
         return self.machine.blanks(self.trace)
 
     @cached_property
+    def blind(self) -> bool:
+        """Tell whether it ends for want of a name that a module binds further down.
+
+        What loads first in a cycle of imports hangs on files of which nothing is known.
+        """
+        failure = self.failure
+        if failure is None or failure.error not in _PARTIAL or not self.blank:
+            return False
+        module, _, name = failure.about.rpartition(".")
+        tree = self.machine.tree
+        return any(
+            name in stored(statement)
+            for path in tree.named.get(module, ())
+            for statement in tree.source(path).tree.body
+            if isinstance(statement, (*DEFINITIONS, *IMPORTS, ast.Assign))
+        )
+
+    @cached_property
     def by_root(self) -> dict[str, Unit]:
         """Give the units by the module that each begins with."""
         return {unit.root: unit for unit in self.units}
@@ -59,6 +81,7 @@ class Runs:
 
     both: Both
     lists_subclasses: frozenset[str] = frozenset()  # classes that are asked for those below them
+    blind: set[str] = field(default_factory=set)  # files whose runs end so on one of the sides
     near: set[str] = field(default_factory=set)  # files from which the change can be reached
     _modules: dict[tuple[str, str], Module | None] = field(default_factory=dict)
     _machines: dict[str, Machine] = field(default_factory=dict)
@@ -99,7 +122,10 @@ class Runs:
         found = machine.modules.get(name)
         if not script and run.ended == DONE and isinstance(found, Module):
             self._modules.setdefault((tree.side, path), found)
-        return run.read()
+        run.read()
+        if run.blind:
+            self.blind.add(path)
+        return run
 
     def end(self, *runs: Run) -> None:
         """Take runs back."""

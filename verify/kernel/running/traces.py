@@ -72,7 +72,8 @@ class Comparison:
         if self.one.ended == RAISED and self.one.failure and self.one.failure.outside:
             return False  # a world without what the base needs
         if LIMIT in (self.one.ended, self.two.ended):
-            self._say(OPEN, "it takes too many steps to be followed")
+            place = Place(self.entry.target, 1)
+            self._say(OPEN, "it takes too many steps to be followed", place)
             return False
         self.compared = True
         failed = self._ends()
@@ -321,10 +322,17 @@ def _reaches_outside(what: Hashable) -> bool:
         return False
     if isinstance(what, frozenset) or not what:
         return any(map(_reaches_outside, what))
-    if what[0] in _OF_THE_TREE:
+    if what[0] in _OF_THE_TREE or _is_site(what):
         return False
     held = what[2:] if what[0] in ("list", "tuple", "set", "dict") else what
     return any(map(_reaches_outside, held))
+
+
+def _is_site(what: tuple[Hashable, ...] | frozenset[Hashable]) -> bool:
+    """Tell whether this says which statement of a file acts: the path is no dotted name."""
+    if isinstance(what, frozenset) or len(what) != len(("path", "index")):
+        return False
+    return isinstance(what[0], str) and isinstance(what[1], int)
 
 
 def _flat(groups: list[list[str]]) -> list[str]:

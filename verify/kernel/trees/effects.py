@@ -28,6 +28,16 @@ class _Table(dict[str, str]):
         return super().__contains__(name) or str(name).startswith(f"{BLANK}.")
 
 
+class _Loggers(frozenset[str]):
+    """Names of what makes loggers."""
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a name is listed; what is blank is told by its own name alone."""
+        last = str(name).rpartition(".")[2].replace("_", "").lower()
+        blank = str(name).startswith(f"{BLANK}.") and last in ("getlogger", "initlogger")
+        return blank or super().__contains__(name)
+
+
 def _table(groups: Mapping[str, str]) -> dict[str, str]:
     return {name: reason for reason, names in groups.items() for name in names.split()}
 
@@ -93,6 +103,12 @@ MAKERS = _table(
             dataclasses.dataclass dataclasses.field dataclasses.make_dataclass attr.s attr.ib
             attr.attrs attr.attrib attr.dataclass attr.define attr.frozen attr.Factory
             attrs.define attrs.frozen attrs.field attrs.Factory attrs.mutable""",
+        "it makes an iterator of what it is given": """
+            itertools.product itertools.count itertools.cycle itertools.repeat itertools.chain
+            itertools.islice itertools.zip_longest itertools.combinations itertools.permutations
+            itertools.combinations_with_replacement""",
+        "it makes an array of the numbers that it is given": """
+            numpy.array numpy.asarray numpy.zeros numpy.ones numpy.arange numpy.linspace""",
         "its owner looks it up by name and does nothing yet": "logging.getLogger",
         "it drops what it is given": "logging.NullHandler",
         "it marks a test, and the test's own place decides": """
@@ -136,7 +152,7 @@ FIELDS = words(
 )
 
 # Calls that name a logger: their argument is the module's own name, whatever it is called.
-LOGGERS = frozenset({"logging.getLogger", "structlog.get_logger", "structlog.getLogger"})
+LOGGERS = _Loggers({"logging.getLogger", "structlog.get_logger", "structlog.getLogger"})
 
 # Methods that change a logger for all who have it.
 TOUCHING = words("setLevel addHandler removeHandler addFilter removeFilter")
@@ -205,6 +221,12 @@ CONSTANTS = words(
     sys.maxunicode sys.executable sys.prefix sys.base_prefix string.ascii_letters
     string.ascii_lowercase string.ascii_uppercase string.digits string.hexdigits string.punctuation
     string.whitespace string.printable math.pi math.e math.inf math.nan math.tau"""
+)
+
+# Methods of texts that give a plain value, and are handed plain values.
+ASKS_TEXTS = words(
+    """startswith endswith lower upper casefold strip lstrip rstrip split rsplit partition
+    rpartition replace removeprefix removesuffix find count title isdigit"""
 )
 
 # Calls that give what the names of a module are annotated with.
@@ -292,7 +314,7 @@ PLAIN = words(
 # Of these, what gives an iterator: whoever runs through it changes what is left.
 ITERATORS = frozenset(
     f"builtins.{name}" for name in ("iter", "map", "filter", "zip", "enumerate", "reversed")
-)
+) | {name for name in MAKERS if name.startswith("itertools.")}
 # What shows another object as it is when it is read.
 SHOWING = frozenset({"collections.ChainMap", "types.MappingProxyType"})
 NAMES_OF_BUILTINS = frozenset(dir(builtins))
@@ -333,6 +355,12 @@ def is_mark(name: str) -> bool:
     return name.startswith(MARKS) or name in HOOKS
 
 
+def asks_text(name: str) -> bool:
+    """Tell whether a method asks a text of the standard library, which nobody changes."""
+    owner, _, last = name.rpartition(".")
+    return owner in CONSTANTS and last in ASKS_TEXTS
+
+
 def inert_call(name: str) -> bool:
     """Tell whether a call of the outside is listed as one that does nothing."""
-    return name in PURE or name in MAKERS or name in QUESTIONS or is_mark(name)
+    return asks_text(name) or name in PURE or name in MAKERS or name in QUESTIONS or is_mark(name)

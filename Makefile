@@ -37,6 +37,7 @@ lint: $(VENV)/dev.stamp
 bench: $(VENV)/dev.stamp
 	@$(PY) -m benchmarks.transforms $(ARGS)
 	@$(PY) -m benchmarks.verify
+	@$(PY) -m benchmarks.verify.costs
 	@$(PY) -m benchmarks.verify.origin
 	@$(PY) -m benchmarks.pool_host
 	@$(PY) -m benchmarks.hicache

@@ -15,6 +15,7 @@ _Kind = TypeVar("_Kind", bound=ast.AST)
 # Fields that never hold a node that is listed, whatever the kind of node.
 _WITHOUT = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "is_async", "level"}
+    | {"module", "asname", "rest", "simple", "conversion", "type_ignores"}
 )
 # Lists that hold something else than nodes: names, or nothing where there is no default or key.
 _MIXED = frozenset({"names", "kw_defaults", "keys", "kwd_attrs"})
@@ -60,8 +61,16 @@ def walk(node: ast.AST) -> tuple[ast.AST, ...]:
     """List a node and all below it, parents first; kept, since many ask for the same."""
     found = [node]
     for part in found:
-        if _fields[part.__class__]:  # most have none
-            found += children(part)
+        for name in _fields[part.__class__]:  # `children`, without a call and a list for each
+            value = getattr(part, name, None)
+            if value:
+                if value.__class__ is not list:
+                    if isinstance(value, _NODE):
+                        found.append(value)
+                elif name in _MIXED:
+                    found += [below for below in value if isinstance(below, _NODE)]
+                else:
+                    found += value
     return tuple(found)
 
 

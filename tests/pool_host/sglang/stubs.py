@@ -109,12 +109,14 @@ class _Module(types.ModuleType):
 _EMPTY = frozenset(
     {"sglang.srt.utils.hf_transformers_patches", "sglang.srt.layers.attention.fla.utils"}
 )
+# Made up wherever they are: they look into types, and some of those are made up.
+_STRICT = frozenset({"pydantic", "pydantic_core", "starlette", "uvicorn"})
 # What is looked at when it is imported.
 _KNOWN: dict[str, dict[str, Any]] = {"dill": {"dumps": lambda *given: b""}}
 
 
 class Stubs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Makes up the packages that code below `root` imports and that are missing.
+    """Makes up the packages that code below `root` imports and that are missing, or too strict.
 
     `never` names packages that must be seen to be missing; `missing` holds what was made up.
     """
@@ -133,7 +135,8 @@ class Stubs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if top in self.never or top in sys.stdlib_module_names:
             return None
         if top not in self.missing and (
-            not self._is_asked_for_by_sglang() or self._is_here(fullname, path)
+            not self._is_asked_for_by_sglang()
+            or (top not in _STRICT and self._is_here(fullname, path))
         ):
             return None
         self.missing.add(top)

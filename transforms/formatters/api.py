@@ -73,7 +73,7 @@ class Formatters:
 
     @property
     def installs(self) -> tuple[str, ...]:
-        """All that is installed for the tools, sorted, each as `black 25.1.0`."""
+        """All that is installed for the tools, sorted, each a project with its version."""
         tools = {(t.formatter.project.name, t.version) for t in self.tools if t.formatter.project}
         return tuple(sorted({" ".join(pair) for one in tools for pair in needs(*one).items()}))
 

@@ -62,11 +62,11 @@ def require_known(hook: Hook) -> None:
         return
     versions = sorted(known(project), key=order)
     older = [version for version in versions if order(version) < order(hook.version)]
-    nearest = older[-1] if older else versions[0]
+    nearest = (*older[-1:], *versions[:1])
     raise unknown_version(
         f"{project} {hook.version} is not in Repot's table of versions.",
         Place(HOOKS_FILE, hook.line),
-        remedy=f"The nearest is {nearest}: set `rev` to it",
+        remedy=f"The nearest is {nearest[0]}: set `rev` to it" if nearest else "Name one that is",
     )
 
 

@@ -44,7 +44,7 @@ def engine_files() -> Mapping[str, str]:
 def carried_files(installs: Collection[str]) -> Mapping[str, str]:
     """Give what a bundle carries: of the table of versions just the lines that its plan needs.
 
-    `installs` is all that its formatters take, such as `black 25.1.0` and `click 8.1.8`.
+    `installs` is all that its formatters take, each a project with its version.
     """
     table = engine_files()[_TABLE]
     return {**engine_files(), _TABLE: "".join(_excerpt(table, installs))}

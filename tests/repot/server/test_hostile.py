@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.listing import listing
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH, History
-from tests.verify.hostile.world import listing
 
 pytestmark = pytest.mark.system  # each call starts an engine, as it does for an agent: 12 s of CPU
 

@@ -246,6 +246,7 @@ EXCEPTIONS = {
     "transforms/formatters/__init__.py": "says what each module of the room is for",
     "verify/release/__init__.py": "says what each module of the room is for",
     "transforms/syntax/comments.py": "comments that speak to tools, as code has them",
+    "transforms/source/module.py": "comments that speak to tools, as code has them",
     "transforms/tree/disk.py": "a comment that speaks to this repository's own linter",
     "transforms/imports/order.py": "an order of names is called after the tool that it comes from",
     "transforms/imports/runs.py": "says after which tools an order is modelled",

@@ -59,6 +59,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.installs: tuple[str, ...] = ()  # what the bundle's formatters take
         files, self.base, self.target = _history()
         lay_out_kept(folder / "clone", files)
         self.clone = History(folder / "clone")
@@ -69,12 +70,12 @@ class World:
 
     def bundle(self, plan: str = PLAN, base: str | None = None) -> bytes:
         """Give the bundle of the move."""
-        return build(Subject(plan, base or self.base, self.target))
+        return build(Subject(plan, base or self.base, self.target, self.installs))
 
     @property
     def own(self) -> Path:
         """The folder where the bundle keeps things."""
-        return self.cache / "repot" / f"bundle-{carried_digest(())}"
+        return self.cache / "repot" / f"bundle-{carried_digest(self.installs)}"
 
     def warm(self) -> None:
         """Put this very environment where the bundle keeps the one that it makes."""

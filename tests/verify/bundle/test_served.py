@@ -16,7 +16,8 @@ import pytest
 
 from tests.sharing import installed_uv
 from tests.verify.bundle.rig import Done, World, finish, litter
-from tests.verify.histories import AFTER, BEFORE, History
+from tests.verify.histories import AFTER, BEFORE, PLAN, History
+from transforms.formatters.versions import needs
 
 SETTINGS = """\
 repos:
@@ -127,8 +128,11 @@ def test_the_repositorys_formatters_come_from_the_same_index_by_hash(
     hooks = {".pre-commit-config.yaml": SETTINGS}
     world.base = world.clone.commit({**BEFORE, **hooks}, "Format")
     world.target = world.clone.commit({**AFTER, **hooks}, "Move Money")
-    plan = world.bundle().decode().replace('formatters = "none"', 'formatters = "repository"')
-    world.file.write_bytes(plan.encode())
+    needed = [*needs("isort", "7.0.0").items(), *needs("black", "26.1.0").items()]
+    world.installs = tuple(sorted({" ".join(pair) for pair in needed}))
+    plan = PLAN.replace('formatters = "none"', 'formatters = "repository"')
+    assert plan != PLAN
+    world.file.write_bytes(world.bundle(plan))
     world.warm()
     done = piped(world, served)
     assert "RESIDUAL: " in done.out or done.passes, done

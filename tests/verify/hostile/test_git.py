@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.listing import listing
 from tests.verify.histories import AFTER
-from tests.verify.hostile.world import World, listing
+from tests.verify.hostile.world import World
 
 Setting = Callable[[World, str, str], "dict[str, str] | None"]
 

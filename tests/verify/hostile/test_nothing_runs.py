@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.listing import listing
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH
-from tests.verify.hostile.world import TRAILER, World, listing
+from tests.verify.hostile.world import TRAILER, World
 
 ROOT = Path(__file__).parents[3]
 

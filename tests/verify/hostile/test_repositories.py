@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.listing import listing
 from tests.transforms.checkouts import run_git
 from tests.verify.histories import AFTER, BEFORE, PLAN, PLAN_PATH
-from tests.verify.hostile.world import DIFFERED, HELD, TRAILER, UNJUDGED, World, listing
+from tests.verify.hostile.world import DIFFERED, HELD, TRAILER, UNJUDGED, World
 from verify import cli
 
 

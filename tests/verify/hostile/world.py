@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,20 +113,6 @@ class World:
         assert (found["verdict"], found["certificate"]) == ("proved", "CERTIFIED")
         assert (found["lines"], found["traced"], found["strict"]) == (5, 5, 5)
         assert not self.canary.exists()
-
-
-def listing(folder: Path) -> dict[str, tuple[object, ...]]:
-    """Everything below a folder: kind, permissions, size, time of change, and bytes or target."""
-    found: dict[str, tuple[object, ...]] = {}
-    for path in sorted(folder.rglob("*")):
-        status = path.lstat()
-        content: object = None
-        if stat.S_ISREG(status.st_mode):
-            content = path.read_bytes()
-        elif stat.S_ISLNK(status.st_mode):
-            content = path.readlink()
-        found[str(path.relative_to(folder))] = (status.st_mode, status.st_mtime_ns, content)
-    return found
 
 
 @pytest.fixture

@@ -56,7 +56,8 @@ class Cut:
             )
         checks = any(self.needed_back().values()) or bool(self.given_with_warning())
         newer = self.move.plan.newer
-        self.orphans = Orphans(self.document, self.source.cut, external, checks=checks, newer=newer)
+        read = {*external, *(self._offered_by_package() if newer else ())}
+        self.orphans = Orphans(self.document, self.source.cut, read, checks=checks, newer=newer)
         self.removed_imports += self.orphans.drop()
         self._import_back()
         if given := self.given_with_warning():
@@ -67,6 +68,10 @@ class Cut:
                 {name: target for name, (target, _) in homes.items()},
                 dict(homes.values()),
             )
+
+    def _offered_by_package(self) -> set[str]:
+        """Names that the package takes from here into which this module turns."""
+        return self.move.package_names.get(self.source.located.dotted, set())
 
     def given_with_warning(self) -> list[str]:
         """Moved names that can still be asked for here, though nothing here binds them."""
@@ -98,7 +103,7 @@ class Cut:
     def lost(self) -> list[str]:
         """Moved names that nothing gives any longer to who asks the old module for them."""
         back = {name for name, annotates in self.needed_back().items() if not annotates}
-        kept = self.move.package_names.get(self.source.located.dotted, set())
+        kept = self._offered_by_package()
         given = set(self.given_with_warning())
         return [name for name in self.source.moved if name not in back | kept | given]
 

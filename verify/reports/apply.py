@@ -113,9 +113,10 @@ def _judged(done: Applied) -> tuple[str, ...]:
 
 
 def _result(done: Applied) -> str:
-    if done.stopped and done.gate is not None:
+    if done.gate is not None and done.gate.stops and done.mode != "check":
         why = "behaviour would differ" if done.gate.breaks else "a lookup may reach what moved"
-        return f"Nothing was written: {why}. Mend it, or accept it in the plan."
+        nothing = "Nothing was written" + ("" if done.stopped else ", and `--write` would not")
+        return f"{nothing}: {why}. Mend it, or accept it in the plan."
     if done.mode == "write":
         return f"Written: {counted(len(done.outcome.changes), 'file')}."
     if done.mode == "check":

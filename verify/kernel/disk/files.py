@@ -29,6 +29,11 @@ _FINDS = re.compile(
     rb"\(\s*(?:\w+\.)*(?:meta_path|path_hooks)\s*[,)]"
     rb"|\bdel\s+(?:\w+\.)*(?:meta_path|path_hooks)\s*\[\s*:\s*\]"
 )
+# Without one of these a file has none of the lists, whatever it calls by their names.
+_LISTS = re.compile(
+    rb"[.\"']\s*(?:meta_path|path_hooks)\b|\bfrom\s+sys\s+import\s*\*"
+    rb"|\bfrom\s+[\w.]+\s+import\b(?:\s*\([^)]*|[^\n(]*)\b(?:meta_path|path_hooks)\b"
+)
 # Stands in the way of every import, or hears of it. What a test does so it takes back.
 _IMPORTS = re.compile(
     rb"\bbuiltins\s*\.\s*__import__\s*=[^=]|\b__builtins__\s*\[\s*[\"']__import__[\"']\s*\]\s*="
@@ -225,7 +230,7 @@ def _seekers(both: Both) -> Iterator[tuple[Place, str]]:
     for path in both.target.python():
         data = both.target.files[path]
         found, why = None, "it is new, and a finder of modules is asked for it first"
-        if b"meta_path" in data or b"path_hooks" in data:
+        if (b"meta_path" in data or b"path_hooks" in data) and _LISTS.search(data):
             found = _FINDS.search(data)
         if found is None and any(word in data for word in _OF_IMPORTS) and not _TEST.search(path):
             found = _IMPORTS.search(data)

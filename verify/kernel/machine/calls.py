@@ -1212,19 +1212,24 @@ class Calls(Objects):
         names = self.pick(given[1]) if len(given) > 1 else self._here_names()
         if isinstance(code, Constant) and isinstance(names, Names) and names.module.scope:
             try:
-                body = ast.parse(str(code.value)).body
-            except (SyntaxError, ValueError):
+                tree = ast.parse(str(code.value).lstrip(" \t"))
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
                 return None
-            if names.module.scope is self.running and not self.probing:
-                self.block(body, names.module.scope)
+            body, scope = tree.body, names.module.scope
+            if len(body) == 1 and isinstance(body[0], ast.Expr):
+                return self.value(body[0].value, scope)
+            if scope is self.running and not self.probing:
+                self.block(body, scope)
                 return NONE
             for node in body:
                 inner = (n for n in walk(node) if isinstance(n, ast.Name))
                 bound = {n.id for n in inner if isinstance(n.ctx, ast.Store)}
                 for name in sorted(bound.union(stored(node))):
                     self.write(names.module, name, Unknown(("exec", str(code.value))))
-            self.event("exec", names.module.name, str(code.value))
-            return NONE
+            found = tuple(self._named_in(tree, scope))
+            self.event("exec", names.module.name, str(code.value), found)
+            self._set_by(tree, scope, str(code.value))
+            return Unknown(("exec", str(code.value), found))
         if isinstance(code, Constant) and not isinstance(names, Names):
             self._exec_here(str(code.value))
         for value in (names, *map(self.pick, given[2:3])):
@@ -1249,14 +1254,17 @@ class Calls(Objects):
             return
         if isinstance(module, Module) and module.scope is not None:
             self.event("exec", code, tuple(self._named_in(tree, module.scope)))
+            self._set_by(tree, module.scope, code)
+
+    def _set_by(self, tree: ast.AST, scope: Scope, code: str) -> None:
+        """Set what text sets of what it names."""
         for node in walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                if isinstance(module, Module) and module.scope is not None:
-                    try:
-                        owner = self.value(node.value, module.scope)
-                    except Raised:
-                        continue
-                    self.set_attribute(owner, node.attr, Unknown(("exec", code)))
+                try:
+                    owner = self.value(node.value, scope)
+                except Raised:
+                    continue
+                self.set_attribute(owner, node.attr, Unknown(("exec", code)))
 
     def _named_in(self, tree: ast.AST, scope: Scope) -> Iterator[Key]:
         """Give what the names of some code lead to, in the module around it."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 from verify.certificate.judge import Judge
 from verify.certificate.pieces import Comment, Place, Shapes
 from verify.certificate.source import Module, Source, only_imports
+from verify.kernel.trees.source import stored
+
+_UNUSED = re.compile(r"#\s*noqa(?::\s*F401)?\s*", re.IGNORECASE)
 
 
 class Comments:
@@ -37,9 +41,22 @@ class Comments:
                     self._note("base", self.judge.old[path], line, f"it is gone: {text}")
             for path in sorted(come):
                 for comment in come[path]:
-                    if not self._copied(path, comment, at_imports):
+                    if at_imports and self._hands_on(path, comment):
+                        why = "a comment keeps linters from taking out moved names"
+                        self.judge.found.observe(path, comment[1], "comment", why)
+                    elif not self._copied(path, comment, at_imports):
                         why = f"it is new, or stood elsewhere: {comment[0]}"
                         self._note("target", self.judge.new[path], comment[1], why)
+
+    def _hands_on(self, path: str, comment: Comment) -> bool:
+        """Tell whether a comment keeps linters from taking out what imports moved names back."""
+        left = {
+            name
+            for old, before, new, _ in self.judge.pairs
+            if old.path == path != new.path
+            for name in stored(old.source.units[before].node)
+        }
+        return bool(_UNUSED.fullmatch(comment[0]) and comment[2]) and comment[2] <= left
 
     def _note(self, side: str, module: Module, line: int, why: str) -> None:
         self.judge.residual(side, module.source, line, "comment", why, [line])

@@ -120,6 +120,18 @@ COMMENTS: dict[str, tuple[Tree, Tree, str]] = {
         {"m.py": f"import os\nimport sys  # noqa: F401\n{X}"},
         RESIDUAL,
     ),
+    "one for linters at what imports a moved name back": (
+        *moved(f"{X}\n\n{F}", F, f"from n import f  # noqa: F401\n\n{X}"),
+        CERTIFIED,
+    ),
+    "one that says more at what imports a moved name back": (
+        *moved(f"{X}\n\n{F}", F, f"from n import f  # noqa: E501\n\n{X}"),
+        RESIDUAL,
+    ),
+    "one for linters at an import of something else": (
+        *moved(f"import os\n\n{X}\n\n{F}", F, f"import os  # noqa: F401\n\n{X}"),
+        RESIDUAL,
+    ),
     "one behind an import stays when others go": (
         *moved(
             "from os import (\n    getpid,  # noqa\n    path,\n)\n\n\n"

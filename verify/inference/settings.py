@@ -64,6 +64,8 @@ class Settings:
         routes |= best.plan.import_from
         if routes != best.plan.import_from and best.off:
             yield [Change("routes", "", lambda plan: replace(plan, import_from=routes))]
+        if best.plan.import_from and best.off:  # callers that had the name from there still do
+            yield [Change("no routes", "", lambda plan: replace(plan, import_from={}))]
         if best.plan.formatters == "repository" and (best.off or refused):
             yield [Change("formatters", "", lambda plan: replace(plan, formatters="none"))]
 

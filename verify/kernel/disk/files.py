@@ -34,6 +34,9 @@ _LISTS = re.compile(
     rb"[.\"']\s*(?:meta_path|path_hooks)\b|\bfrom\s+sys\s+import\s*\*"
     rb"|\bfrom\s+[\w.]+\s+import\b(?:\s*\([^)]*|[^\n(]*)\b(?:meta_path|path_hooks)\b"
 )
+# A test that takes its finder away again, and never says that a module is not there.
+_BACK = re.compile(rb"\b(?:meta_path|path_hooks)\s*(?:\.\s*(?:remove|pop)\b|\[\s*:\s*\]\s*=)")
+_BARS = re.compile(rb"\braise\s+(?:[\w.]*\.)?(?:Import|ModuleNotFound)Error\b")
 # Stands in the way of every import, or hears of it. What a test does so it takes back.
 _IMPORTS = re.compile(
     rb"\bbuiltins\s*\.\s*__import__\s*=[^=]|\b__builtins__\s*\[\s*[\"']__import__[\"']\s*\]\s*="
@@ -231,7 +234,7 @@ def _seekers(both: Both) -> Iterator[tuple[Place, str]]:
         data = both.target.files[path]
         found, why = None, "it is new, and a finder of modules is asked for it first"
         if (b"meta_path" in data or b"path_hooks" in data) and _LISTS.search(data):
-            found = _FINDS.search(data)
+            found = next((f for f in _FINDS.finditer(data) if not _in_a_test(path, data, f)), None)
         if found is None and any(word in data for word in _OF_IMPORTS) and not _TEST.search(path):
             found = _IMPORTS.search(data)
             why = (
@@ -239,6 +242,14 @@ def _seekers(both: Both) -> Iterator[tuple[Place, str]]:
             )
         if found:
             yield Place(path, data.count(b"\n", 0, found.start()) + 1), why
+
+
+def _in_a_test(path: str, data: bytes, found: re.Match[bytes]) -> bool:
+    """Tell whether a function of a test gives modules of its own for a while, and bars none."""
+    start = data.rfind(b"\n", 0, found.start()) + 1
+    indented = data[start : start + 1] in (b" ", b"\t")
+    taken_back = indented and _BACK.search(data) is not None
+    return bool(_TEST.search(path)) and taken_back and not _BARS.search(data)
 
 
 def _settings(both: Both, path: str) -> None:

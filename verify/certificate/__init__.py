@@ -57,12 +57,12 @@ from verify.certificate.reach import Reach
 from verify.certificate.resolve import Side
 from verify.certificate.source import (
     Module,
-    OpaqueError,
     Source,
     is_python,
     parse,
     stem_of,
 )
+from verify.kernel.trees.source import OpaqueError
 
 __all__ = [
     "CERTIFIED",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
+from functools import cached_property
 
 from verify.certificate.judge import Judge
 from verify.certificate.pieces import Comment, Place, Shapes
@@ -50,13 +52,17 @@ class Comments:
 
     def _hands_on(self, path: str, comment: Comment) -> bool:
         """Tell whether a comment keeps linters from taking out what imports moved names back."""
-        left = {
-            name
-            for old, before, new, _ in self.judge.pairs
-            if old.path == path != new.path
-            for name in stored(old.source.units[before].node)
-        }
-        return bool(_UNUSED.fullmatch(comment[0]) and comment[2]) and comment[2] <= left
+        tells = comment[2] and _UNUSED.fullmatch(comment[0])
+        return bool(tells) and comment[2] <= self._left.get(path, set())
+
+    @cached_property
+    def _left(self) -> Mapping[str, set[str]]:
+        """List the names that went from each file to another."""
+        left: dict[str, set[str]] = {}
+        for old, before, new, _ in self.judge.pairs:
+            if old.path != new.path:
+                left.setdefault(old.path, set()).update(stored(old.source.units[before].node))
+        return left
 
     def _note(self, side: str, module: Module, line: int, why: str) -> None:
         self.judge.residual(side, module.source, line, "comment", why, [line])

@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
@@ -79,6 +79,11 @@ class Facts:
     used: set[tuple[str, str]] = field(default_factory=set)  # scope and name of local imports
     evaluated: list[Ref] = field(default_factory=list)  # annotations that a decorator may evaluate
     annotated: bool = False
+
+    @cached_property
+    def by_node(self) -> dict[ast.AST, Ref]:
+        """The references by their nodes, once all are found."""
+        return {ref.node: ref for ref in self.refs}
 
 
 class _Scope:

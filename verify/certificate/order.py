@@ -11,7 +11,7 @@ from functools import partial
 from verify.certificate.cycles import Run, Step, outside
 from verify.certificate.judge import Judge
 from verify.certificate.literals import LITERALS, OF_LITERALS, is_literal
-from verify.certificate.meaning import Look, outer
+from verify.certificate.meaning import Look, What, outer
 from verify.certificate.names import HARMLESS, HINT, NOW, arguments, last_name
 from verify.certificate.pieces import Place
 from verify.certificate.place import is_main_guard
@@ -93,11 +93,14 @@ class Order:
         """Load a module; what that does is told once."""
         run = self._runs.get((side, entry))
         if run is None:
-            known = self.old if side is self.judge.base else self.new
-            run = Run(partial(self.steps, side), known, entry)
+            run = Run(partial(self.steps, side), self._modules(side), entry)
             if len(self._runs) < _MOST_KEPT:
                 self._runs[side, entry] = run
         return run
+
+    def _modules(self, side: Side) -> dict[str, Module]:
+        """Give the modules of a side that are looked at, by their stems."""
+        return self.old if side is self.judge.base else self.new
 
     def _exchanged(self) -> None:
         """Check that modules that moved whole still act before and after the same others."""
@@ -175,10 +178,7 @@ class Order:
         """List what loading a module runs: each statement, with what it imports first."""
         place = side, module.path
         if place not in self._steps:
-            items, known = (
-                self.imports(side, module),
-                self.old if side is self.judge.base else self.new,
-            )
+            items, known = self.imports(side, module), self._modules(side)
             self._steps[place] = [
                 (
                     unit.index,
@@ -394,22 +394,22 @@ class Order:
 
     def _makes(self, side: Side, module: Module, unit: Unit, call: ast.Call) -> bool:
         """Tell whether a call of the outside makes a value of literals, and of names of such."""
-        nodes: dict[ast.AST, bool] = {}
-        for ref in self.judge.facts(module, unit, deep=False).refs:
-            whats = side.resolve(module, ref, deep=True).whats
-            if ref.node is call.func:
-                nodes[call] = {outer(*what) for what in whats} <= OF_LITERALS
-            else:
-                homes = [None if attrs else self._home(what) for what, attrs in whats]
-                nodes[ref.node] = bool(homes) and all(
-                    home is not None and is_literal(home[1].node) for home in homes
-                )
+        refs = self.judge.facts(module, unit, deep=False).by_node
+
+        def meant(node: ast.AST) -> frozenset[tuple[What, tuple[str, ...]]] | None:
+            ref = refs.get(node)
+            return None if ref is None else side.resolve(module, ref, deep=True).whats
+
+        def literal(node: ast.AST) -> bool:
+            homes = [None if attrs else self._home(what) for what, attrs in meant(node) or ()]
+            return bool(homes) and all(home and is_literal(home[1].node) for home in homes)
+
+        made = meant(call.func)
+        if made is None or not {outer(*what) for what in made} <= OF_LITERALS:
+            return False
         given = [*call.args, *(word.value for word in call.keywords)]
-        return nodes.get(call, False) and all(
-            nodes.get(part, False) or isinstance(part, LITERALS)
-            for arg in given
-            for part in walk(arg)
-        )
+        parts = (part for arg in given for part in walk(arg))
+        return all(isinstance(part, LITERALS) or literal(part) for part in parts)
 
     def _operates(self, side: Side, module: Module, unit: Unit, node: ast.AST) -> bool:
         """Tell whether an operand is an object that code of the tree made: its class may act."""

@@ -30,7 +30,6 @@ from verify.certificate.resolve import Side
 from verify.certificate.source import (
     FUNCTIONS,
     Module,
-    OpaqueError,
     Unit,
     decode,
     imports_of,
@@ -39,6 +38,7 @@ from verify.certificate.source import (
     stem_of,
 )
 from verify.kernel.trees.nodes import walk
+from verify.kernel.trees.source import OpaqueError
 
 Read = Callable[[Iterable[str]], Mapping[str, bytes]]
 # A line that reaches into a module: by `import`, `star`, `read`, `write`, `patch` or `string`;

@@ -30,7 +30,6 @@ from verify.certificate.source import (
     Guard,
     Import,
     Module,
-    OpaqueError,
     Source,
     is_text,
     only_imports,
@@ -38,6 +37,7 @@ from verify.certificate.source import (
     stem_of,
 )
 from verify.certificate.whole import LEFT
+from verify.kernel.trees.source import OpaqueError
 
 _Seen = frozenset[tuple[str, str]]
 CHECKING = {"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"}

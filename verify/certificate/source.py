@@ -18,6 +18,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 from verify.kernel.trees.nodes import children, walk
+from verify.kernel.trees.source import (
+    MOST_BYTES,
+    MOST_OPERATORS,
+    NESTING,
+    NEWER,
+    OPERATORS,
+    OpaqueError,
+)
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
@@ -31,33 +39,6 @@ _NAMED: dict[type, str] = {
 # Most of a tree: they bind nothing themselves, and open no scope.
 _INERT = frozenset({ast.Attribute, ast.Call, ast.Constant, ast.keyword, ast.Expr, ast.Subscript})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-MOST_BYTES = 8 << 20  # of one Python file; nobody reviews a larger one, and parsing takes minutes
-MOST_OPERATORS = 20_000  # in one expression; CPython 3.10 overflows its stack above some 100,000
-_NESTING = ("not", "and", "or", "if", "lambda", "await", "in", "is", *"-+*/%@&|^.<>=~([{")
-_OPERATORS = re.compile("|".join(rf"\b{w}\b" if w.isalpha() else re.escape(w) for w in _NESTING))
-
-# What stops an older parser, and the version that reads it; looked for near the error.
-_NEWER = (
-    (re.compile(r"\bexcept\s*\*"), (3, 11)),
-    (re.compile(r"\w\[[^\]]*\*\w"), (3, 11)),
-    (re.compile(r"^\s*type\s+\w+\s*(?:\[.*\])?\s*="), (3, 12)),
-    (re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+\w+\s*\[[^\]]*=[^\]]*\]"), (3, 13)),
-    (re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+\w+\s*\["), (3, 12)),
-    (re.compile(r"\b[rR]?[tT][rR]?[\"']"), (3, 14)),
-    (re.compile(r"^\s*except\s+[\w.]+\s*,\s*[\w.]+"), (3, 14)),
-    (re.compile(r"\b[rR]?[fF][rR]?[\"']"), (3, 12)),
-)
-
-
-class OpaqueError(Exception):
-    """A file that cannot be judged. `needs` is the Python version that may read it, if known."""
-
-    def __init__(self, line: int, why: str, needs: tuple[int, int] | None = None) -> None:
-        super().__init__(why)
-        self.line = line
-        self.why = why
-        self.needs = needs
 
 
 @dataclass(slots=True)
@@ -178,16 +159,16 @@ def parse(path: str, data: bytes) -> Source:
 
 
 def _syntax(text: str) -> ast.Module:
-    if len(text) > MOST_OPERATORS and sum(map(text.count, _NESTING)) > MOST_OPERATORS:
+    if len(text) > MOST_OPERATORS and sum(map(text.count, NESTING)) > MOST_OPERATORS:
         for part in re.split("[,;:]", text):
-            if len(_OPERATORS.findall(part)) > MOST_OPERATORS:
+            if len(OPERATORS.findall(part)) > MOST_OPERATORS:
                 raise OpaqueError(1, "an expression nests too deeply")
     try:
         return ast.parse(text)
     except SyntaxError as error:
         line = error.lineno or 1
         near = text.split("\n")[max(0, line - 2) : line]
-        fitting = (needs for pattern, needs in _NEWER if any(map(pattern.search, near)))
+        fitting = (needs for pattern, needs in NEWER if any(map(pattern.search, near)))
         why = f"it does not parse: {error.msg}"
         raise OpaqueError(line, why, next(fitting, None)) from None
     except (RecursionError, MemoryError):

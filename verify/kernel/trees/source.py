@@ -22,12 +22,12 @@ TRIES: tuple[type, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 
 MOST_BYTES = 8 << 20  # of one Python file; nobody reviews a larger one, and parsing takes minutes
 MOST_OPERATORS = 20_000  # in one expression; CPython 3.10 overflows its stack above some 100,000
-_NESTING = ("not", "and", "or", "if", "lambda", "await", "in", "is", *"-+*/%@&|^.<>=~([{")
-_OPERATORS = re.compile("|".join(rf"\b{w}\b" if w.isalpha() else re.escape(w) for w in _NESTING))
+NESTING = ("not", "and", "or", "if", "lambda", "await", "in", "is", *"-+*/%@&|^.<>=~([{")
+OPERATORS = re.compile("|".join(rf"\b{w}\b" if w.isalpha() else re.escape(w) for w in NESTING))
 
 
 # What stops an older parser, and the version that reads it; looked for near the error.
-_NEWER = (
+NEWER = (
     (re.compile(r"\bexcept\s*\*"), (3, 11)),
     (re.compile(r"\w\[[^\]]*\*\w"), (3, 11)),
     (re.compile(r"^\s*type\s+\w+\s*(?:\[.*\])?\s*="), (3, 12)),
@@ -239,7 +239,7 @@ def parse(path: str, data: bytes) -> Source:
 
 
 def _syntax(text: str) -> ast.Module:
-    many = len(text) > MOST_OPERATORS and sum(map(text.count, _NESTING)) > MOST_OPERATORS
+    many = len(text) > MOST_OPERATORS and sum(map(text.count, NESTING)) > MOST_OPERATORS
     if many and _nests(text):
         raise OpaqueError(1, "an expression nests too deeply")
     try:
@@ -247,7 +247,7 @@ def _syntax(text: str) -> ast.Module:
     except SyntaxError as error:
         line = error.lineno or 1
         near = text.split("\n")[max(0, line - 2) : line]
-        fitting = (needs for pattern, needs in _NEWER if any(map(pattern.search, near)))
+        fitting = (needs for pattern, needs in NEWER if any(map(pattern.search, near)))
         why = f"it does not parse: {error.msg}"
         raise OpaqueError(line, why, next(fitting, None)) from None
     except (RecursionError, MemoryError):
@@ -259,7 +259,7 @@ def _syntax(text: str) -> ast.Module:
 def _nests(text: str) -> bool:
     """Tell whether an expression has so many operators that a parser may overflow its stack."""
     for part in re.split("[,;:]", text):
-        if len(_OPERATORS.findall(part)) > MOST_OPERATORS:
+        if len(OPERATORS.findall(part)) > MOST_OPERATORS:
             break
     else:
         return False
@@ -268,7 +268,7 @@ def _nests(text: str) -> bool:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.string in (",", ";", ":") or token.type == tokenize.NEWLINE:
                 here = 0
-            here += token.string in _NESTING
+            here += token.string in NESTING
             if here > MOST_OPERATORS:
                 return True
     except (tokenize.TokenError, SyntaxError, IndexError):

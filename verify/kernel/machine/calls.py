@@ -1211,25 +1211,7 @@ class Calls(Objects):
         code = self.pick(given[0]) if given else None
         names = self.pick(given[1]) if len(given) > 1 else self._here_names()
         if isinstance(code, Constant) and isinstance(names, Names) and names.module.scope:
-            try:
-                tree = ast.parse(str(code.value).lstrip(" \t"))
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                return None
-            body, scope = tree.body, names.module.scope
-            if len(body) == 1 and isinstance(body[0], ast.Expr):
-                return self.value(body[0].value, scope)
-            if scope is self.running and not self.probing:
-                self.block(body, scope)
-                return NONE
-            for node in body:
-                inner = (n for n in walk(node) if isinstance(n, ast.Name))
-                bound = {n.id for n in inner if isinstance(n.ctx, ast.Store)}
-                for name in sorted(bound.union(stored(node))):
-                    self.write(names.module, name, Unknown(("exec", str(code.value))))
-            found = tuple(self._named_in(tree, scope))
-            self.event("exec", names.module.name, str(code.value), found)
-            self._set_by(tree, scope, str(code.value))
-            return Unknown(("exec", str(code.value), found))
+            return self._exec_among(str(code.value), names.module, names.module.scope)
         if isinstance(code, Constant) and not isinstance(names, Names):
             self._exec_here(str(code.value))
         for value in (names, *map(self.pick, given[2:3])):
@@ -1237,6 +1219,27 @@ class Calls(Objects):
                 self.blur(value, "exec", key(code) if code else "")
         self.open("runs text", self.here())
         return None
+
+    def _exec_among(self, code: str, module: Module, scope: Scope) -> Value | None:
+        """Run text among the names of a module; statements, where it is not loading, are noted."""
+        try:
+            tree = ast.parse(code.lstrip(" \t"))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        if len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
+            return self.value(tree.body[0].value, scope)
+        if scope is self.running and not self.probing:
+            self.block(tree.body, scope)
+            return NONE
+        for node in tree.body:
+            inner = (n for n in walk(node) if isinstance(n, ast.Name))
+            bound = {n.id for n in inner if isinstance(n.ctx, ast.Store)}
+            for name in sorted(bound.union(stored(node))):
+                self.write(module, name, Unknown(("exec", code)))
+        found = tuple(self._named_in(tree, scope))
+        self.event("exec", module.name, code, found)
+        self._set_by(tree, scope, code)
+        return Unknown(("exec", code, found))
 
     def _compiled(self, given: list[Value], named: Named) -> Value | None:
         """Note what text names that is compiled: whoever runs it finds that."""

@@ -245,8 +245,7 @@ class Draft:
         """What an `__init__` exports anew."""
         homes = {m.name: self.names.dotted(m.destination) for m in self.moves}
         for source, rest in self.becomes.items():
-            was = self.evidence.old[source]
-            for name in {**dict.fromkeys(was.defined()), **dict.fromkeys(bound(was))}:
+            for name in bound(self.evidence.old[source]):
                 homes.setdefault(name, self.names.dotted(rest))
         for path, file in sorted(self.evidence.new.items()):
             if posixpath.basename(path) != _INIT or path in self.whole.values():
